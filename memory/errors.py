@@ -1,0 +1,41 @@
+"""The errors a person sees.
+
+``UserError`` is one sentence that names the field, what it got, what was expected and what to do; commands print it and
+exit with code 2. Everything else is a fault of the program and keeps its traceback. Foreign exceptions become ours only at
+the boundaries: chat endpoints (``agents.chat``), files a user names (``training.tasks``, ``training.config``), and the run
+directory (``memory.rundir``).
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """A mistake the user can mend; its message is the whole help they get."""
+
+
+class ConfigError(UserError):
+    """A configuration value that is missing, unknown or illegal."""
+
+
+class TaskError(UserError):
+    """A task file or row that cannot be understood."""
+
+
+class RunDirError(UserError):
+    """A run directory that is missing, in use, unwritable or from an incompatible run."""
+
+
+class JournalError(UserError):
+    """A journal that cannot be read by this version."""
+
+
+class EditError(ValueError):
+    """An edit that does not fit the harness it is applied to (unknown id, illegal points, no-op)."""
+
+
+def nearest(name: str, legal: Iterable[str]) -> str:
+    """The legal name most like ``name`` as a hint, or the list of legal names when none is close."""
+    legal = sorted(legal)
+    close = difflib.get_close_matches(name, legal, n=1, cutoff=0.6)
+    return f"did you mean '{close[0]}'?" if close else f"legal names: {', '.join(legal)}"

@@ -1,0 +1,49 @@
+"""The harness H = (p, g, c): what of the training configuration lives and changes while the policy trains.
+
+A harness is sparse: it stores an entry only for tasks that an edit has touched. ``Harness.of(task)`` gives the entry of any
+task, so a fresh harness over any number of tasks is empty.
+"""
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from memory.task import Criterion, Message, Noun, Task
+
+
+class GuidanceField(Noun):
+    """One piece of guidance shown to the policy during guided rollouts, never part of the training context."""
+
+    id: str
+    text: str = Field(min_length=1)
+    criterion_ids: tuple[str, ...] = ()
+
+
+class TaskHarness(Noun):
+    """The three interfaces of one task: p (``level``, ``messages``), g (``guidance``) and c (``rubric``).
+
+    ``level`` is the sampling weight of the task relative to an untouched one (1.0); 0 is retired.
+    """
+
+    level: float
+    messages: tuple[Message, ...]
+    guidance: tuple[GuidanceField, ...]
+    rubric: tuple[Criterion, ...] = Field(min_length=1)
+
+    def criterion(self, criterion_id: str) -> Criterion | None:
+        return next((c for c in self.rubric if c.id == criterion_id), None)
+
+
+class Harness(Noun):
+    """All edited tasks at one version. Versions count up by one for every round that accepted something."""
+
+    version: int = 0
+    entries: Mapping[str, TaskHarness] = Field(default_factory=dict)
+
+    def of(self, task: Task) -> TaskHarness:
+        entry = self.entries.get(task.id)
+        return entry or TaskHarness(level=1.0, messages=task.messages, guidance=(), rubric=task.rubric)
+
+    def updated(self, changed: Mapping[str, TaskHarness]) -> "Harness":
+        """The next version, with ``changed`` in place of the entries of the same tasks."""
+        return Harness(version=self.version + 1, entries={**self.entries, **changed})

@@ -1,0 +1,1 @@
+"""The loop: tasks in, policy out. Imports ``agents`` and ``memory``."""

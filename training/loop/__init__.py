@@ -1,0 +1,1 @@
+"""GRPO trainer, sampling (p), guidance (g), rehearsal, co-evolution round and checkpoint."""

@@ -1,0 +1,1 @@
+"""Judge, rule checks, score, quality order and pair classes."""

@@ -1,0 +1,1 @@
+"""Loading what users bring."""
