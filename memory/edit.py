@@ -183,9 +183,9 @@ def _apply_one(operation, entry: TaskHarness) -> TaskHarness:
             new = old.model_copy(update={"text": text, "rule": rule})
             return entry.model_copy(update={"rubric": tuple(new if c.id == criterion_id else c for c in entry.rubric)})
         case RepriceCriterion(criterion_id=criterion_id, points=points):
-            fields = {**_criterion(entry, criterion_id).model_dump(), "points": points}
+            repriced = {**_criterion(entry, criterion_id).model_dump(), "points": points}
             try:
-                new = Criterion.model_validate(fields)
+                new = Criterion.model_validate(repriced)
             except ValueError as error:
                 raise EditError(f"reprice_criterion of '{criterion_id}': points {points} are illegal") from error
             return entry.model_copy(update={"rubric": tuple(new if c.id == criterion_id else c for c in entry.rubric)})

@@ -30,6 +30,10 @@ class TaskHarness(Noun):
     guidance: tuple[GuidanceField, ...]
     rubric: tuple[Criterion, ...] = Field(min_length=1)
 
+    def rubric_content(self) -> frozenset[str]:
+        """The criteria without their ids and lineage: equal for two rubrics that ask for the same."""
+        return frozenset(c.model_dump_json(exclude={"id", "parents"}) for c in self.rubric)
+
     def criterion(self, criterion_id: str) -> Criterion | None:
         return next((c for c in self.rubric if c.id == criterion_id), None)
 

@@ -1,6 +1,6 @@
 """What a group of rollouts showed: rollouts, pair classes and the visit."""
 
-from pydantic import Field
+from typing import Literal
 
 from memory.task import Noun, Verdict
 
@@ -45,11 +45,14 @@ class PairShares(Noun):
 
 
 class PairOrder(Noun):
-    """Q on one pair of rollouts of a group, by position: 1 the first is better, -1 the second, 0 a tie."""
+    """Q on one pair of rollouts of a group, by position: 1 the first is better, -1 the second, 0 a tie.
+
+    None: Q is switched off, so nothing can contradict a criterion that separates the pair.
+    """
 
     first: int
     second: int
-    order: int = Field(ge=-1, le=1)
+    order: Literal[-1, 0, 1] | None
 
 
 class CriterionHealth(Noun):

@@ -1,0 +1,216 @@
+"""Chat models: the one seam through which a language model is asked, and what can go wrong there.
+
+Every role (attributor, proposer, judge, quality) asks through ``ChatModel.complete``, which returns a whole valid object of
+the caller's schema or raises ``ChatFailure``; tests fake this one method. ``open_chat`` gives the real thing for an
+OpenAI-compatible endpoint (``agents.endpoint``), whose client libraries are loaded only when a model is opened.
+"""
+
+import json
+import os
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from memory.errors import ConfigError
+
+if TYPE_CHECKING:
+    from agents.endpoint import OpenAIChat
+
+T = TypeVar("T", bound=BaseModel)
+Reason = Literal["timeout", "rate_limit", "refusal", "length", "parse", "server", "connection", "cancelled"]
+
+
+class ChatConfig(BaseModel):
+    """The model behind one role. ``model`` alone selects the provider ``openai``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    provider: Literal["heuristic", "openai"] = "heuristic"
+    """heuristic: written-down rules, no language model. openai: any OpenAI-compatible endpoint."""
+    model: str | None = Field(default=None, min_length=1)
+    """The name the endpoint knows the model by."""
+    base_url: str | None = None
+    """Address of the endpoint up to and with /v1; null is the provider's own."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """Environment variable that holds the key. The key itself never stands in a configuration."""
+    temperature: float | None = Field(default=0.0, ge=0, le=2)
+    """Sampling temperature; null leaves it to the endpoint (some reasoning models accept no other)."""
+    max_tokens: int = Field(default=2048, ge=1)
+    """Budget of a reply, thinking included. A reply that was cut is asked for once more with twice as many."""
+    timeout: float = Field(default=60.0, gt=0)
+    """Seconds for one attempt, from connecting to the last byte."""
+    deadline: float = Field(default=180.0, gt=0)
+    """Seconds for one call over all its attempts and waits."""
+    retries: int = Field(default=2, ge=0)
+    """Further attempts after a failure that may pass."""
+    structured: Literal["auto", "json_schema", "function_calling", "text"] = "auto"
+    """How the reply's shape is asked for. auto: the first of the others, in this order, that the endpoint can do."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _model_selects_the_provider(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("model") is not None and "provider" not in data:
+            return {**data, "provider": "openai"}
+        return data
+
+    @model_validator(mode="after")
+    def _provider_has_its_parts(self) -> "ChatConfig":
+        if self.provider == "openai" and self.model is None:
+            raise ValueError("provider 'openai' needs 'model': give the name the endpoint knows the model by")
+        if self.provider == "heuristic" and self.model is not None:
+            raise ValueError(f"provider 'heuristic' uses no model, got '{self.model}': set provider to 'openai' or model to null")
+        if self.base_url is not None:
+            address = urlsplit(self.base_url)
+            if address.scheme not in ("http", "https") or not address.netloc:
+                raise ValueError("base_url must be an http or https address, for example http://localhost:8000/v1")
+            if "@" in address.netloc:
+                raise ValueError("base_url must not hold a user name or password: put the key into the api_key_env variable")
+        return self
+
+
+class ChatFailure(Exception):
+    """A call that gave no valid object, for one of a closed set of reasons. ``detail`` is for people and holds no secret.
+
+    ``length`` covers a reply cut by its budget and a prompt beyond the context; ``parse`` a reply that is not one valid
+    object of the schema; ``server`` every other answer of the endpoint that is not a reply.
+    """
+
+    def __init__(self, reason: Reason, detail: str):
+        super().__init__(reason, detail)
+        self.reason: Reason = reason
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}"
+
+
+class ChatModel(Protocol):
+    def complete(self, system: str, user: str, schema: type[T]) -> T:
+        """One whole valid object of ``schema`` (fields without defaults travel best), or ``ChatFailure``. Thread-safe."""
+        ...
+
+
+@dataclass
+class Usage:
+    """What a role has cost so far, failed calls included. ``seconds`` sums over calls, also over those made side by side."""
+
+    calls: int = 0
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    failures: Counter[Reason] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def add_request(self, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
+        with self._lock:
+            self.requests += 1
+            self.prompt_tokens += prompt_tokens
+            self.completion_tokens += completion_tokens
+
+    def add_call(self, seconds: float, failure: Reason | None = None) -> None:
+        with self._lock:
+            self.calls += 1
+            self.seconds += seconds
+            if failure is not None:
+                self.failures[failure] += 1
+
+
+# ---- reading a reply ----
+
+
+def parse_reply(texts: Sequence[str], schema: type[T]) -> T:
+    """The one object of ``schema`` in a reply: bare, fenced, after thinking, amid prose, or as arguments of a tool call.
+
+    Nothing is repaired: a cut object, a doubled key or two different valid objects (a quoted one and the model's own, say)
+    raise ``ChatFailure``, since to choose would be to invent.
+    """
+    found: list[T] = []
+    problem = "the reply holds no JSON object"
+    for candidate in (c for text in texts for c in _json_objects(_after_thinking(text))):
+        try:
+            value = schema.model_validate_json(candidate)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            problem = f"{'.'.join(map(str, first['loc'])) or 'object'}: {first['msg']}"
+            continue
+        if value not in found:
+            found.append(value)
+    if len(found) > 1:
+        raise ChatFailure("parse", f"the reply holds {len(found)} different valid objects")
+    if not found:
+        raise ChatFailure("parse", problem)
+    return found[0]
+
+
+def _after_thinking(text: str) -> str:
+    """``text`` without its leading think block; nothing when the block never ends."""
+    if text.lstrip().startswith("{"):
+        return text
+    # Some chat templates put the opening tag into the prompt, so that only the closing one is in the reply.
+    text = re.sub(r"\A(?:\s*<think(?:ing)?>)?.*?</think(?:ing)?>", "", text, count=1, flags=re.DOTALL)
+    return "" if re.match(r"\s*<think(?:ing)?>", text) else text
+
+
+def _json_objects(text: str) -> Iterator[str]:
+    """The outermost JSON objects in ``text``, in order. What lies inside a broken object is not looked at."""
+    at = text.find("{")
+    while at >= 0:
+        try:
+            data, end = _DECODER.raw_decode(text, at)
+            yield json.dumps(data)
+        except json.JSONDecodeError as error:
+            end = max(at + 1, error.pos)  # going on behind the fault keeps the scan linear
+        except RecursionError:
+            return
+        except ValueError:
+            end = at + 1
+        at = text.find("{", end)
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(data := dict(pairs)) < len(pairs):
+        raise ValueError("doubled key")
+    return data
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+# strict=False: weak models put raw line breaks into strings.
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_no_constant, strict=False)
+
+
+# ---- opening a model ----
+
+
+def open_chat(config: ChatConfig, role: str) -> "OpenAIChat":
+    """The chat model of ``role``, which is the dotted place of ``config`` in the configuration, as ``evolver.proposer``.
+
+    Raises:
+        ConfigError: the key's variable is missing, empty or not a variable's name, or its value cannot be a key.
+    """
+    if config.provider != "openai":
+        raise ValueError(f"{role}: provider '{config.provider}' has no chat model to open")
+    name = config.api_key_env
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        # The value is not repeated: it may be a key that was put into the wrong place.
+        raise ConfigError(f"{role}.api_key_env must be the name of an environment variable; give its name, not the key")
+    key = os.environ.get(name, "").strip()
+    if not key:
+        raise ConfigError(
+            f"{role}.api_key_env: the environment variable {name} is not set; set it to the endpoint's key "
+            "(for a local server without a key, to any value) or name another variable"
+        )
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(f"{role}.api_key_env: the value of {name} has characters no key can have; set it to the key alone")
+    from agents.endpoint import OpenAIChat  # loads the client libraries, which takes seconds
+
+    return OpenAIChat(config, role, key)

@@ -1,0 +1,61 @@
+"""Configuration of the harness evolver. ``training.config`` mounts it under ``evolver``."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from agents.chat import ChatConfig
+
+
+class CriticConfig(BaseModel):
+    """The just-in-time critic: how much it looks and when it believes. Values are starting values, see the README."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rollouts: tuple[int, ...] = (16, 32)
+    """Fresh rollouts per group and candidate at each look; a later look adds to the earlier ones."""
+    alpha: float = Field(default=0.05, gt=0, lt=0.5)
+    """Error rate of one decision (two-sided), split over the looks by Bonferroni."""
+    min_effect: float = Field(default=0.05, ge=0)
+    """Smallest gain worth an edit, in share of pairs. Below it a certain result is a rejection."""
+    flat_share: float = Field(default=0.25, gt=0, lt=1)
+    """Informative share under which a task counts as flat: its level may be lowered; above it, raised."""
+    guard_limit: float = Field(default=0.1, ge=0)
+    """Harm on a guard (rank agreement with Q, informative share, quality) above which a candidate is rejected."""
+    quality_pairs: int = Field(default=120, ge=1)
+    """Quality comparisons per candidate and look, at most."""
+    resamples: int = Field(default=1000, ge=100)
+    """Bootstrap resamples behind every interval."""
+
+    @model_validator(mode="after")
+    def _looks_grow(self) -> "CriticConfig":
+        if not self.rollouts or list(self.rollouts) != sorted(set(self.rollouts)) or any(n < 4 or n % 2 for n in self.rollouts):
+            raise ValueError(f"rollouts must be growing even numbers of at least 4, got {list(self.rollouts)}")
+        return self
+
+
+class EvolverConfig(BaseModel):
+    """When the harness evolver is called, what it may spend, and which model plays each role."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    enabled: bool = True
+    """false: plain GRPO through the same code."""
+    every: int = Field(default=10, ge=1)
+    """Training steps between two rounds (K)."""
+    max_tasks: int = Field(default=12, ge=1)
+    """Flagged tasks per round, at most."""
+    revisions: int = Field(default=2, ge=0)
+    """How often a rejected candidate goes back to the proposer within a round (R)."""
+    scopes: tuple[Literal["last", "window", "cross_task"], ...] = ("last", "window", "cross_task")
+    """What is recalled from memory."""
+    window: int = Field(default=4, ge=1)
+    """Visits of the same task under the scope ``window`` (W)."""
+    neighbours: int = Field(default=4, ge=0)
+    """Decisions on other tasks under the scope ``cross_task``."""
+    attributor: ChatConfig = Field(default_factory=ChatConfig)
+    """Who names the interface that can repair a failure."""
+    proposer: ChatConfig = Field(default_factory=ChatConfig)
+    """Who writes the edit."""
+    critic: CriticConfig = Field(default_factory=CriticConfig)
+    """How edits are measured and decided."""

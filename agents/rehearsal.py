@@ -1,0 +1,52 @@
+"""What the critic needs of the policy and the reward: the protocol ``Rehearsal``, which ``training`` implements."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from memory.harness import TaskHarness
+from memory.task import Criterion, Noun
+from memory.visit import PairOrder, Rollout
+
+
+class RolloutRequest(Noun):
+    """``count`` fresh rollouts of a task under a harness entry, with its guidance mounted or without."""
+
+    task_id: str
+    entry: TaskHarness
+    guided: bool
+    count: int
+
+
+class GradeRequest(Noun):
+    """Rollouts of a task, judged under a rubric."""
+
+    task_id: str
+    rubric: tuple[Criterion, ...]
+    rollouts: tuple[Rollout, ...]
+
+
+class OrderRequest(Noun):
+    """Pairs of rollouts of a task, by position, to be ordered by Q."""
+
+    task_id: str
+    rollouts: tuple[Rollout, ...]
+    pairs: tuple[tuple[int, int], ...]
+
+
+class Rehearsal(Protocol):
+    """The frozen policy and the reward, for measuring. Each method takes a whole look at once, so that generation and
+    judging are batched; each leaves weights, optimiser and the random streams of training untouched."""
+
+    quality_source: str
+
+    def roll_out(self, tag: str, requests: Sequence[RolloutRequest]) -> list[tuple[Rollout, ...]]:
+        """Fresh, unscored rollouts per request. The same ``tag`` and requests give the same rollouts for the same policy."""
+        ...
+
+    def grade(self, requests: Sequence[GradeRequest]) -> list[tuple[Rollout, ...]]:
+        """The rollouts with verdicts and score under the rubric asked for."""
+        ...
+
+    def order(self, requests: Sequence[OrderRequest]) -> list[tuple[PairOrder, ...]]:
+        """Q per request; pairs that Q could not score are left out."""
+        ...

@@ -1,0 +1,162 @@
+"""The training memory M: everything a run has recorded, and the three scopes in which it is recalled.
+
+``record`` appends to the journal and keeps the views and the index in step with it, so that a memory opened again on the same
+journal is the same memory. Recall scopes: *last* (the task's last visit), *window* (its last W visits and the decisions on it),
+*cross_task* (decisions on other tasks nearest by meaning: domain, failure class, criterion text, weighted by hindsight).
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from memory.decision import Decision, Hindsight
+from memory.edit import PairClass
+from memory.embedding import Embedding
+from memory.harness import Harness, TaskHarness
+from memory.index import Document, MemoryIndex
+from memory.journal import HarnessRecord, Journal, read_journal
+from memory.rollouts import RolloutStore
+from memory.rundir import RunDir
+from memory.task import Noun, Task
+from memory.visit import Visit
+
+Scope = Literal["last", "window", "cross_task"]
+
+
+class Neighbour(Noun):
+    """A decision on another task, with its similarity to the question and the hindsight on it (None: not seen yet)."""
+
+    decision: Decision
+    similarity: float
+    hindsight: float | None
+
+
+class Evidence(Noun):
+    """What is known of one task when the evolver looks at it. ``ids`` are the ids that an edit may cite."""
+
+    task_id: str
+    visits: tuple[Visit, ...]
+    decisions: tuple[Decision, ...]
+    neighbours: tuple[Neighbour, ...]
+
+    @property
+    def last(self) -> Visit:
+        return self.visits[-1]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return (
+            *(v.id for v in self.visits),
+            *(d.edit.id for d in self.decisions),
+            *(n.decision.edit.id for n in self.neighbours),
+        )
+
+
+class Memory:
+    """Views over the journal of one run. Opened by the rank that owns the run directory."""
+
+    def __init__(self, run: RunDir, tasks: Mapping[str, Task], embedding: Embedding, rebuild_index: bool = False):
+        self.run = run
+        self.tasks = tasks
+        self.journal = Journal(run.journal)
+        self.rollouts = RolloutStore(run.rollouts)
+        self.harness = Harness()
+        self.visits: dict[str, list[Visit]] = defaultdict(list)
+        self.decisions: dict[str, list[Decision]] = defaultdict(list)
+        self.hindsight: dict[str, Hindsight] = {}
+        self.history: dict[str, list[tuple[int, TaskHarness]]] = defaultdict(list)
+        self._edits: dict[str, Decision] = {}
+        documents = []
+        for entry in read_journal(run.journal):
+            documents += self._view(entry.record)
+        self.index = MemoryIndex(run.index, embedding)
+        self.index.open(documents, rebuild=rebuild_index)
+
+    def record(self, step: int, *records: Noun) -> None:
+        """Append records to the journal and take them into the views and the index."""
+        documents = []
+        for record in records:
+            self.journal.append(step, record)
+            documents += self._view(record)
+        self.index.add(documents)
+
+    def _view(self, record: Noun) -> list[Document]:
+        match record:
+            case Visit():
+                self.visits[record.task_id].append(record)
+                return [self._visit_document(record)]
+            case Decision():
+                self.decisions[record.edit.task_id].append(record)
+                self._edits[record.edit.id] = record
+                return [self._decision_document(record)]
+            case HarnessRecord():
+                for task_id in record.entries:
+                    before = self.harness.of(self.tasks[task_id])
+                    self.history[task_id].append((len(self.visits[task_id]), before))
+                self.harness = Harness(version=record.version, entries={**self.harness.entries, **record.entries})
+            case Hindsight():
+                self.hindsight[record.edit_id] = record
+        return []
+
+    def _visit_document(self, visit: Visit) -> Document:
+        worst = max(("blind", "saturated", "spurious"), key=lambda name: getattr(visit.shares, name))
+        text = self.question(visit.task_id, worst, tuple(c.criterion_id for c in visit.criteria))
+        return Document(id=visit.id, text=text, metadata={"kind": "visit", "task_id": visit.task_id, "step": visit.step})
+
+    def _decision_document(self, decision: Decision) -> Document:
+        edit = decision.edit
+        return Document(
+            id=edit.id,
+            text=self.question(edit.task_id, edit.claim.pair_class, edit.claim.criterion_ids),
+            metadata={"kind": "decision", "task_id": edit.task_id, "step": decision.step, "outcome": decision.outcome},
+        )
+
+    def question(self, task_id: str, pair_class: PairClass | str, criterion_ids: Sequence[str]) -> str:
+        """What is looked up by meaning: domain, failure class and the texts of the criteria concerned."""
+        task = self.tasks[task_id]
+        rubric = self.harness.of(task).rubric
+        texts = [c.text for c in rubric if not criterion_ids or c.id in criterion_ids]
+        return "\n".join([task.domain, str(pair_class), *texts])
+
+    def recall(
+        self, task_id: str, scopes: Sequence[Scope], window: int, neighbours: int, pair_class: PairClass | None = None
+    ) -> Evidence:
+        """Evidence on a task that has been visited at least once.
+
+        Args:
+            scopes: which scopes to use; ``last`` is always part of the answer.
+            window: visits of the task to recall under ``window``.
+            neighbours: decisions on other tasks to recall under ``cross_task``.
+        """
+        visits = self.visits[task_id]
+        near: list[Neighbour] = []
+        if "cross_task" in scopes:
+            near = self._neighbours(task_id, pair_class or "", neighbours)
+        return Evidence(
+            task_id=task_id,
+            visits=tuple(visits[-window:] if "window" in scopes else visits[-1:]),
+            decisions=tuple(self.decisions[task_id] if "window" in scopes else ()),
+            neighbours=tuple(near),
+        )
+
+    def _neighbours(self, task_id: str, pair_class: str, limit: int) -> list[Neighbour]:
+        last = self.visits[task_id][-1]
+        text = self.question(task_id, pair_class, tuple(c.criterion_id for c in last.criteria))
+        where = {"$and": [{"kind": "decision"}, {"task_id": {"$ne": task_id}}]}
+        near = []
+        for match in self.index.search(text, 4 * limit, where):
+            decision = self._edits[match.id]
+            seen = self.hindsight.get(match.id)
+            near.append(Neighbour(decision=decision, similarity=match.similarity, hindsight=seen.observed if seen else None))
+        near.sort(key=lambda n: (-n.similarity * (1.0 + (n.hindsight or 0.0)), n.decision.edit.id))
+        return near[:limit]
+
+    def replaced_entries(self, task_id: str, visits: int) -> list[TaskHarness]:
+        """What the entry of a task was before each change made within its last ``visits`` visits."""
+        now = len(self.visits[task_id])
+        return [entry for seen, entry in self.history[task_id] if now - seen < visits]
+
+    def close(self) -> None:
+        self.journal.sync()
+        self.journal.close()
+        self.index.close()

@@ -1,0 +1,69 @@
+"""The run directory: where everything of a run lies, and the lock that gives it one owner.
+
+config.yaml          resolved configuration           journal.jsonl   the truth (``memory.journal``)
+metrics.jsonl        one line per step                rollouts/       one JSONL per step or round
+checkpoints/         trainer state and harness state  index/          Chroma, derived from the journal
+heartbeat.json       phase and step, for the console  report.md, report.png, harness.yaml, policy/   at the end
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from memory.errors import RunDirError
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Replace ``path`` by ``text`` so that a reader sees the old or the new content, never a part."""
+    part = path.with_name(path.name + ".part")
+    with open(part, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, path)
+
+
+class RunDir:
+    """Paths of one run. Creating the object touches nothing; ``claim`` makes the directory and locks it."""
+
+    def __init__(self, root: str | Path):
+        self.root = Path(root)
+        self.config = self.root / "config.yaml"
+        self.journal = self.root / "journal.jsonl"
+        self.metrics = self.root / "metrics.jsonl"
+        self.rollouts = self.root / "rollouts"
+        self.checkpoints = self.root / "checkpoints"
+        self.index = self.root / "index"
+        self.rounds = self.root / "rounds.sqlite"
+        self.heartbeat = self.root / "heartbeat.json"
+        self.discarded = self.root / "discarded"
+        self.harness = self.root / "harness.yaml"
+        self.policy = self.root / "policy"
+
+    def claim(self) -> FileLock:
+        """Make the directory and become its only writer; release the returned lock at the end.
+
+        Raises:
+            RunDirError: the directory cannot be written, or another process holds it.
+        """
+        try:
+            self.rollouts.mkdir(parents=True, exist_ok=True)
+            self.checkpoints.mkdir(exist_ok=True)
+            lock = FileLock(self.root / ".lock")
+            lock.acquire(timeout=0)
+        except Timeout as error:
+            raise RunDirError(
+                f"run_dir: {self.root} is in use by another process; wait for it, stop it, or choose another run directory"
+            ) from error
+        except OSError as error:
+            raise RunDirError(
+                f"run_dir: cannot write to {self.root} ({error.strerror}); choose a directory you may write to"
+            ) from error
+        return lock
+
+    def beat(self, **state: Any) -> None:
+        """Say what the run is doing now, for readers of the directory."""
+        write_atomic(self.heartbeat, json.dumps(state))

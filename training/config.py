@@ -1,0 +1,294 @@
+"""The configuration of a run: one tree of pydantic models, each field documented under it.
+
+A config is a YAML file plus dotted overrides (``train.steps=200``). Unknown keys are errors that name the key and the nearest
+legal one. ``load_config`` is the only way in; every mistake leaves as one ``ConfigError`` sentence.
+"""
+
+import types
+import typing
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from agents.chat import ChatConfig
+from agents.config import EvolverConfig
+from memory.errors import ConfigError, nearest
+
+CONFIGS = Path(__file__).parent.parent / "configs"
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class LoraSettings(Section):
+    """Low-rank adapters instead of full fine-tuning."""
+
+    r: int = Field(default=16, ge=1)
+    """Rank."""
+    alpha: int = Field(default=32, ge=1)
+    """Scaling numerator."""
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    targets: list[str] | Literal["all-linear"] = "all-linear"
+    """Module names that get an adapter."""
+
+
+class PolicySettings(Section):
+    model: str = "lab"
+    """`lab` (the embedded policy), a Hugging Face id, or a folder."""
+    revision: str | None = None
+    """Revision of a Hugging Face id."""
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    lora: LoraSettings | None = None
+    max_completion_tokens: int = Field(default=64, ge=1)
+    """Length cap of a response, in tokens."""
+    temperature: float = Field(default=1.0, gt=0)
+    """Sampling temperature of training rollouts and rehearsals."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Other than 1 biases the gradient: tokens are drawn from a truncated policy but scored under the full one."""
+    chat_template_kwargs: dict[str, Any] = Field(default_factory=dict)
+    """Passed to the chat template, for example `enable_thinking: false`."""
+    vllm: bool = False
+    """Roll out with TRL's colocated vLLM engine instead of transformers. Needs a GPU and the extra `vllm`."""
+
+
+class TaskSettings(Section):
+    train: list[str] = Field(default_factory=lambda: ["lab"], min_length=1)
+    """Task files (JSONL in our own format) to train on; `lab` is the embedded suite."""
+    heldout: list[str] = Field(default_factory=lambda: ["lab"])
+    """Task files never trained on; evaluated before and after. May be empty."""
+
+
+class TrainSettings(Section):
+    steps: int = Field(default=120, ge=1)
+    tasks_per_step: int = Field(default=8, ge=1)
+    """Groups per step, over all ranks."""
+    group_size: int = Field(default=8, ge=2)
+    """Rollouts per task and step (n)."""
+    micro_batch_size: int | None = Field(default=None, ge=1)
+    """Rollouts per forward pass on one rank; null: all of the rank's share at once."""
+    learning_rate: float = Field(default=1e-4, gt=0)
+    lr_scheduler: str = "constant"
+    """Name of a transformers schedule."""
+    warmup_steps: int = Field(default=0, ge=0)
+    beta: float = Field(default=0.0, ge=0)
+    """KL coefficient; 0 keeps no reference model."""
+    loss_type: str = "dapo"
+    """TRL's loss variants."""
+    scale_rewards: Literal["group", "batch", "none"] = "group"
+    max_grad_norm: float = Field(default=1.0, gt=0)
+    bf16: bool = False
+    deepspeed: str | dict[str, Any] | None = "zero2"
+    """`zero2`, `zero3`, a JSON file, a DeepSpeed config in place, or null for none."""
+    trl: dict[str, Any] = Field(default_factory=dict)
+    """Further TRL `GRPOConfig` arguments, as TRL users know them."""
+    report_to: list[Literal["trackio", "wandb", "tensorboard", "mlflow"]] = Field(default_factory=list)
+    """Experiment trackers; each must be installed."""
+
+
+class SamplingSettings(Section):
+    """p: which tasks a step draws."""
+
+    levels: tuple[float, ...] = (0.125, 0.25, 0.5, 1.0, 2.0)
+    """Weights a task can have; 1 is an untouched task, retired tasks have 0."""
+    floor: float = Field(default=0.05, ge=0)
+    """Least weight of any task, so that a retired one is seen now and then; 0 lets retired tasks go."""
+
+    @model_validator(mode="after")
+    def _levels_are_a_ladder(self) -> "SamplingSettings":
+        if list(self.levels) != sorted(set(self.levels)) or 1.0 not in self.levels or min(self.levels) <= 0:
+            raise ValueError(f"levels must be growing positive numbers with 1 among them, got {list(self.levels)}")
+        return self
+
+
+class GuidanceSettings(Section):
+    """g: what guided rollouts see."""
+
+    max_fields: int = Field(default=2, ge=0)
+    """Fields per task at the start of training; 0 switches guidance off."""
+    until: float = Field(default=0.8, gt=0, le=1)
+    """Share of training after which the ceiling is 0."""
+    group_share: float = Field(default=0.5, gt=0, le=0.5)
+    """Share of a group that is guided, at most half, so that the plain reward is always seen."""
+    train_on: Literal["plain", "guided"] = "plain"
+    """The context of a guided rollout in the update. `plain` teaches the policy to answer so without the hint, at the price of an
+    off-policy sample; `guided` is on-policy, but teaches what to do when hinted."""
+    correction: Literal["none", "importance"] = "none"
+    """With `train_on: plain`. `none` takes guided samples as if they were on-policy, which is what lets a rare answer grow;
+    `importance` divides by their probability under the hint: unbiased, but a behaviour that is rare without the hint gets
+    almost no weight."""
+
+
+class RewardSettings(Section):
+    min_scored_share: float = Field(default=0.8, gt=0, le=1)
+    """Share of a rubric's |points| that must be scored for a rollout to count; below it the rollout is unscored."""
+    max_unscored: float = Field(default=0.2, ge=0, le=1)
+    """Share of unscored rollouts in a step above which the run stops with a message instead of training on noise."""
+
+
+class QualitySettings(Section):
+    """Q: the rubric-free quality order."""
+
+    source: Literal["gold", "pairwise", "off"] = "gold"
+    """`gold`: the laboratory's noisy judge; `pairwise`: an LLM (`chat`); `off`: spurious rewards cannot be detected."""
+    pairs_per_group: int = Field(default=28, ge=1)
+    """Comparisons per group and visit, at most."""
+    flip_rate: float = Field(default=0.15, ge=0, lt=0.5)
+    """gold: share of orders that the noisy judge gets wrong."""
+    tie_margin: float = Field(default=0.05, ge=0)
+    """gold: difference of gold scores up to which the judge calls a tie."""
+    chat: ChatConfig = Field(default_factory=ChatConfig)
+    """pairwise: the model that compares."""
+
+
+class EvaluationSettings(Section):
+    every: int | None = Field(default=None, ge=1)
+    """Steps between held-out evaluations; null: before and after training only."""
+    samples: int = Field(default=8, ge=1)
+    """Responses per held-out task."""
+
+
+class CheckpointSettings(Section):
+    every: int = Field(default=50, ge=1)
+    """Steps between checkpoints."""
+    keep: int = Field(default=2, ge=1)
+    """Newest checkpoints to keep."""
+
+
+class RunConfig(Section):
+    """A run. Start from `configs/default.yaml`."""
+
+    seed: int = 0
+    policy: PolicySettings = Field(default_factory=PolicySettings)
+    tasks: TaskSettings = Field(default_factory=TaskSettings)
+    train: TrainSettings = Field(default_factory=TrainSettings)
+    sampling: SamplingSettings = Field(default_factory=SamplingSettings)
+    guidance: GuidanceSettings = Field(default_factory=GuidanceSettings)
+    reward: RewardSettings = Field(default_factory=RewardSettings)
+    judge: ChatConfig = Field(default_factory=ChatConfig)
+    """The model that judges `llm` and `levels` criteria; `heuristic` judges `rule` criteria only."""
+    quality: QualitySettings = Field(default_factory=QualitySettings)
+    evolver: EvolverConfig = Field(default_factory=EvolverConfig)
+    evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings)
+    checkpoint: CheckpointSettings = Field(default_factory=CheckpointSettings)
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> "RunConfig":
+        if self.quality.source == "pairwise" and self.quality.chat.provider == "heuristic":
+            raise ValueError("quality.chat.provider is 'heuristic', but quality.source 'pairwise' needs 'openai' and a model")
+        if self.guidance.correction == "importance" and self.guidance.train_on == "guided":
+            raise ValueError("guidance.correction 'importance' needs guidance.train_on 'plain': guided training is on-policy")
+        if self.sampling.levels and self.guidance.max_fields and int(self.train.group_size * self.guidance.group_share) == 0:
+            raise ValueError("guidance.group_share leaves no rollout of a group to guide; raise it or set guidance.max_fields=0")
+        return self
+
+    def check_world_size(self, world_size: int) -> None:
+        """Refuse a batch that does not divide over ``world_size`` ranks, with the nearest legal values.
+
+        Raises:
+            ConfigError: with the arithmetic.
+        """
+        rollouts = self.train.tasks_per_step * self.train.group_size
+        if rollouts % world_size:
+            legal = [
+                n for n in range(1, self.train.tasks_per_step + world_size + 1) if n * self.train.group_size % world_size == 0
+            ]
+            near = sorted(legal, key=lambda n: abs(n - self.train.tasks_per_step))[:2]
+            raise ConfigError(
+                f"train.tasks_per_step x train.group_size = {self.train.tasks_per_step} x {self.train.group_size} = {rollouts} rollouts "
+                f"do not divide over {world_size} processes; nearest legal train.tasks_per_step: {', '.join(map(str, sorted(near)))}"
+            )
+        share = rollouts // world_size
+        micro = self.train.micro_batch_size
+        if micro is not None and share % micro:
+            divisors = [n for n in range(1, share + 1) if share % n == 0]
+            near = sorted(divisors, key=lambda n: abs(n - micro))[:2]
+            raise ConfigError(
+                f"train.micro_batch_size is {micro}, but a process has {rollouts} / {world_size} = {share} rollouts per step, which it does "
+                f"not divide; nearest legal values: {', '.join(map(str, sorted(near)))}"
+            )
+
+
+def load_config(path: str | Path | None, overrides: Sequence[str] = ()) -> RunConfig:
+    """The config of a file (None: ``configs/default.yaml``) with ``key=value`` overrides; values are read as YAML.
+
+    Raises:
+        ConfigError: one sentence with the field, what it got, what it expects and what to do.
+    """
+    file = CONFIGS / "default.yaml" if path is None else Path(path)
+    try:
+        data = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    except FileNotFoundError as error:
+        shipped = ", ".join(sorted(str(p.name) for p in CONFIGS.glob("*.yaml")))
+        raise ConfigError(f"--config: {file} does not exist; give a YAML file, for example one of configs/: {shipped}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--config: cannot read {file}: {error}") from error
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f" at line {where.line + 1}, column {where.column + 1}" if where else ""
+        raise ConfigError(f"--config: {file} is not valid YAML{line}: {getattr(error, 'problem', error)}") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"--config: {file} must hold a mapping of settings, got {type(data).__name__}")
+    for override in overrides:
+        _set(data, override)
+    return parse_config(data)
+
+
+def parse_config(data: dict[str, Any]) -> RunConfig:
+    """A config from plain data. Raises ``ConfigError`` for the first thing that is wrong."""
+    try:
+        return RunConfig.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError(_sentence(error)) from error
+
+
+def _set(data: dict[str, Any], override: str) -> None:
+    key, equals, value = override.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"override '{override}' must look like section.key=value, for example train.steps=200")
+    *parents, last = key.split(".")
+    here = data
+    for parent in parents:
+        if here.get(parent) is None:
+            here[parent] = {}
+        here = here[parent]
+        if not isinstance(here, dict):
+            raise ConfigError(f"override '{override}': '{parent}' holds a value, not a section")
+    try:
+        here[last] = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"override '{override}': the value is not valid YAML") from error
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors()[0]
+    path = [str(part) for part in first["loc"]]
+    name = ".".join(path) or "config"
+    if first["type"] == "extra_forbidden":
+        legal = _fields_at(path[:-1])
+        prefix = ".".join([*path[:-1], ""]) if path[:-1] else ""
+        return f"{prefix}{path[-1]} is not a setting; {nearest(path[-1], legal)}"
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "value_error":
+        return f"{name}: {message}" if path else message
+    got = first["input"] if not isinstance(first["input"], dict) else "a section"
+    return f"{name} is {got!r}: {message[0].lower()}{message[1:]}"
+
+
+def _fields_at(path: Sequence[str]) -> list[str]:
+    """Legal keys of the section at ``path``."""
+    model: type[BaseModel] = RunConfig
+    for part in path:
+        model = _model_in(model.model_fields[part].annotation) or model
+    return list(model.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return next((m for a in typing.get_args(annotation) if (m := _model_in(a))), None)
+    return None

@@ -1,0 +1,102 @@
+"""The training loop's rhythm: when the evolver is called, when held-out tasks are evaluated, what is written after a step.
+
+A round comes at the start of a step, after the checkpoint of the step before, so that a run killed in mid-round resumes with the
+policy the round was begun on.
+"""
+
+import json
+import signal
+from typing import Any
+
+from transformers import TrainerCallback
+
+from training.loop.alerts import Alerts
+from training.loop.checkpoint import save_state
+from training.loop.trainer import HarnessTrainer
+
+TIMES = ("step_time", "train_runtime", "train_samples_per_second", "train_steps_per_second", "total_flos")
+"""TRL metrics that measure the machine, not the run; kept apart so that two equal runs have equal metrics."""
+
+
+class LoopCallback(TrainerCallback):
+    """Runs on every rank; what writes is on rank 0, what needs the weights is entered by all."""
+
+    def __init__(self, trainer: HarnessTrainer, alerts: Alerts | None, metrics_path):
+        self.trainer = trainer
+        self.coevolution = trainer.coevolution
+        self.alerts = alerts
+        self.metrics_path = metrics_path
+        self.stop_asked = False
+        self._update: Any = None
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        self.coevolution.progress.begin(state.global_step)
+        if state.global_step == 0:
+            self._evaluate(0)
+
+    def on_step_begin(self, args, state, control, **kwargs):
+        if self.coevolution.round_due(state.global_step):
+            self.trainer.accelerator.wait_for_everyone()
+            with self.trainer.policy() as generate:
+                if state.is_world_process_zero:
+                    self.coevolution.evolve(state.global_step, generate, self.trainer.fingerprint())
+                self.trainer.accelerator.wait_for_everyone()
+            self.trainer.share_harness()
+        self._update = self.coevolution.progress.phase("update")
+        self._update.__enter__()
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self._update.__exit__(None, None, None)
+        every = self.coevolution.config.evaluation.every
+        if every and state.global_step % every == 0 and state.global_step < state.max_steps:
+            self._evaluate(state.global_step)
+        if self.stop_asked:
+            control.should_save = control.should_training_stop = True
+        return control
+
+    def on_log(self, args, state, control, logs=None, **kwargs):
+        if not state.is_world_process_zero or not logs or "loss" not in logs:
+            return
+        metrics = {k: v for k, v in sorted(logs.items()) if k not in TIMES}
+        with open(self.metrics_path, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": state.global_step, "metrics": metrics, "seconds": self._seconds(logs)}) + "\n")
+        reward, zero = metrics.get("reward"), metrics.get("frac_reward_zero_std", 0.0)
+        note = "reward unscored" if reward is None else f"reward {reward:.3f}, flat groups {zero:.0%}"
+        grad = metrics.get("grad_norm")
+        self.coevolution.progress.finish_step(state.global_step, note + (f", grad norm {grad:.2f}" if grad is not None else ""))
+        self._alert(state.global_step)
+
+    def on_save(self, args, state, control, **kwargs):
+        if state.is_world_process_zero:
+            save_state(self.coevolution, state.global_step, self.trainer.accelerator.num_processes)
+
+    def on_train_end(self, args, state, control, **kwargs):
+        self._evaluate(state.global_step)
+
+    def _seconds(self, logs: dict) -> dict[str, float]:
+        return {**{k: logs[k] for k in TIMES if k in logs}, **self.coevolution.progress.seconds}
+
+    def _alert(self, step: int) -> None:
+        memory = self.coevolution.memory
+        if self.alerts is None or memory is None:
+            return
+        for alert in self.alerts.look(self.coevolution.visits, self.coevolution.metrics):
+            memory.record(step, alert)
+            self.coevolution.progress.say(f"alert: {alert.text}")
+
+    def _evaluate(self, step: int) -> None:
+        with self.trainer.policy() as generate:
+            self.coevolution.evaluate(step, generate)
+            self.trainer.accelerator.wait_for_everyone()
+
+
+def stop_at_interrupt(callback: LoopCallback) -> None:
+    """First Ctrl-C: finish the step, save, and summarise. Second: stop at once."""
+
+    def stop(signum, frame):
+        if callback.stop_asked:
+            raise KeyboardInterrupt
+        callback.stop_asked = True
+        callback.coevolution.progress.say("stopping after this step; press Ctrl-C again to stop at once")
+
+    signal.signal(signal.SIGINT, stop)

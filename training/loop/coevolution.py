@@ -1,0 +1,151 @@
+"""Co-evolution: the one object that carries a task from its draw to its visit, and the harness from round to round.
+
+It does not know TRL: the trainer asks it for seats, hands it completions, and calls it between steps with the frozen policy.
+
+    seats -> (the trainer rolls out) -> grade -> record        every step
+    evolve                                                     every ``evolver.every`` steps, on rank 0
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from memory.errors import UserError
+from memory.harness import Harness
+from memory.journal import EvaluationRecord
+from memory.memory import Memory
+from memory.task import Task
+from memory.visit import Rollout, Visit
+from training.config import RunConfig
+from training.evaluate import evaluate
+from training.loop.groups import Seat, seat_step
+from training.loop.guidance import ceiling_at
+from training.loop.policy import Generate, Speaker
+from training.loop.progress import Progress
+from training.loop.rehearsal import graded
+from training.loop.round import EvolverRound
+from training.loop.sampling import TaskSampler
+from training.loop.visits import hindsights, make_visits, order_groups
+from training.reward.judge import Judge, JudgeItem
+from training.reward.quality import QualityOrder
+
+
+class JudgeOutage(UserError):
+    """Too many rollouts of a step are unscored; nothing was trained on them."""
+
+
+class CoEvolution:
+    """State of the co-evolution on one rank. ``memory`` and ``round`` exist on rank 0 only.
+
+    Args:
+        gold: gold score of (task id, response) for held-out tasks, where gold checks exist.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        tasks: Sequence[Task],
+        heldout: Sequence[Task],
+        speaker: Speaker,
+        judge: Judge,
+        quality: QualityOrder,
+        progress: Progress,
+        gold: Any = None,
+    ):
+        self.config = config
+        self.sampler = TaskSampler(tasks, config.sampling.floor, config.seed)
+        self.heldout = list(heldout)
+        self.speaker = speaker
+        self.judge = judge
+        self.quality = quality
+        self.progress = progress
+        self.gold = gold
+        self.harness = Harness()
+        self.memory: Memory | None = None
+        self.round: EvolverRound | None = None
+        self.metrics: dict[str, float] = {}
+        self.visits: list[Visit] = []
+
+    def seats(self, step: int) -> list[Seat]:
+        """Who sits in the groups of this step, over all ranks; equal on every rank."""
+        return seat_step(self.sampler, self.harness, step, self.config)
+
+    def grade(self, step: int, seats: Sequence[Seat], completions: Sequence[Sequence[int]], offset: int) -> list[Rollout]:
+        """Judge one rank's rollouts. ``offset`` is the number of its first seat in the step."""
+        with self.progress.phase("judge"):
+            name = f"step-{step:06d}"
+            rollouts = [
+                self.speaker.rollout(f"{name}/{offset + k}", seat.task, ids, seat.guidance)
+                for k, (seat, ids) in enumerate(zip(seats, completions, strict=True))
+            ]
+            items = [
+                JudgeItem(messages=seat.task.messages, response=r.text, rubric=seat.entry.rubric)
+                for seat, r in zip(seats, rollouts, strict=True)
+            ]
+            least = self.config.reward.min_scored_share
+            return [
+                graded(r, seat.entry.rubric, verdicts, least)
+                for r, seat, verdicts in zip(rollouts, seats, self.judge.judge(items), strict=True)
+            ]
+
+    def check_scored(self, rollouts: Sequence[Rollout]) -> None:
+        """Stop before a step that would train on a failed judge (verl-omni#366).
+
+        Raises:
+            JudgeOutage: the unscored share exceeds ``reward.max_unscored``.
+        """
+        unscored = [r for r in rollouts if r.score is None]
+        if len(unscored) > self.config.reward.max_unscored * len(rollouts):
+            reasons = sorted({v.reason for r in unscored for v in r.verdicts if v.status == "unscored"})
+            raise JudgeOutage(
+                f"{len(unscored)} of {len(rollouts)} rollouts are unscored ({', '.join(reasons)[:200]}), more than reward.max_unscored="
+                f"{self.config.reward.max_unscored:g}; mend the judge and go on with --resume, nothing was trained on this step"
+            )
+
+    def record(self, step: int, seats: Sequence[Seat], rollouts: Sequence[Rollout]) -> None:
+        """Visits, hindsight and metrics of a step, into memory. Rank 0."""
+        assert self.memory is not None
+        with self.progress.phase("judge"):
+            n = self.config.train.group_size
+            groups = [(seats[k], rollouts[k : k + n]) for k in range(0, len(seats), n)]
+            self.memory.rollouts.write(f"step-{step:06d}", rollouts)
+            orders = order_groups(self.quality, groups, step, self.config)
+            self.visits = make_visits(groups, orders, step, self.harness.version)
+            self.memory.record(step, *hindsights(self.memory, self.visits), *self.visits)
+            self.metrics = step_metrics(self.visits, rollouts, self.harness)
+
+    def round_due(self, step: int) -> bool:
+        return self.config.evolver.enabled and step > 0 and step % self.config.evolver.every == 0
+
+    def evolve(self, step: int, generate: Generate, fingerprint: str) -> None:
+        """Call the evolver and wait: one round on the frozen policy. Rank 0."""
+        assert self.memory is not None and self.round is not None
+        with self.progress.phase("evolve"):
+            ceiling = ceiling_at(step, self.config.train.steps, self.config.guidance)
+            self.round.run(step, generate, ceiling, fingerprint)
+            self.harness = self.memory.harness
+
+    def evaluate(self, step: int, generate: Generate) -> None:
+        """Held-out scores of the policy as it is, under the plain prompt and the rubric the user brought. Rank 0."""
+        if self.memory is None or not self.heldout:
+            return
+        with self.progress.phase("evaluate"):
+            found = evaluate(self.config, self.heldout, generate, self.speaker, self.judge, self.gold)
+            self.memory.record(step, EvaluationRecord(step=step, score=found.score, gold=found.gold))
+
+
+def step_metrics(visits: Sequence[Visit], rollouts: Sequence[Rollout], harness: Harness) -> dict[str, float]:
+    """The harness's own metrics of a step, beside TRL's."""
+    metrics: dict[str, float] = {}
+    pairs = sum(v.shares.pairs for v in visits)
+    for name in ("blind", "saturated", "spurious", "agree"):
+        if pairs:
+            metrics[f"pairs/{name}"] = sum(getattr(v.shares, name) * v.shares.pairs for v in visits) / pairs
+    for name, guided in (("plain", False), ("guided", True)):
+        scores = [r.score for r in rollouts if r.score is not None and (r.guidance is not None) == guided]
+        if scores:
+            metrics[f"reward/{name}"] = sum(scores) / len(scores)
+    metrics["rollouts/unscored"] = sum(r.score is None for r in rollouts) / len(rollouts)
+    metrics["rollouts/guided"] = sum(r.guidance is not None for r in rollouts) / len(rollouts)
+    metrics["harness/version"] = float(harness.version)
+    metrics["harness/guidance_fields"] = float(sum(len(e.guidance) for e in harness.entries.values()))
+    return metrics

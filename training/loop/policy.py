@@ -1,0 +1,121 @@
+"""The policy as a speaker: prompts in, responses out. ``Generate`` is the seam that tests fake."""
+
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from memory.task import Message, Task
+from memory.visit import Rollout
+from training.config import PolicySettings
+from training.lab import POLICY_DIR
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Generate = Callable[[list[list[int]], int], list[list[int]]]
+"""(prompt token ids, seed) -> completion token ids, each ending with an end token unless the length cap cut it."""
+
+GENERATION_BATCH = 256
+"""Prompts per call of transformers' ``generate``, so that a large rehearsal does not need the memory of all at once."""
+
+
+def model_source(settings: PolicySettings) -> str:
+    return str(POLICY_DIR) if settings.model == "lab" else settings.model
+
+
+def derived_seed(*parts: object) -> int:
+    """A seed for one purpose, from the run's seed and what it is for; independent of what was drawn before."""
+    return zlib.crc32("/".join(map(str, parts)).encode())
+
+
+@contextmanager
+def own_random_stream(seed: int):
+    """Draw torch random numbers from ``seed`` and leave the streams of training as they were, on CPU and GPU."""
+    import torch
+
+    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
+
+
+def generate_with(model: Any, tokenizer: "PreTrainedTokenizerBase", settings: PolicySettings) -> Generate:
+    """A ``Generate`` over a transformers model that is ready for generation (unwrapped, weights gathered)."""
+    import torch
+
+    ends = end_token_ids(model, tokenizer)
+
+    def generate(prompts: list[list[int]], seed: int) -> list[list[int]]:
+        training = model.training
+        model.eval()
+        completions: list[list[int]] = []
+        with torch.no_grad(), own_random_stream(seed):
+            for start in range(0, len(prompts), GENERATION_BATCH):
+                batch = prompts[start : start + GENERATION_BATCH]
+                width = max(map(len, batch))
+                ids = torch.full((len(batch), width), tokenizer.pad_token_id, dtype=torch.long)
+                mask = torch.zeros_like(ids)
+                for row, prompt in enumerate(batch):
+                    ids[row, width - len(prompt) :] = torch.tensor(prompt)
+                    mask[row, width - len(prompt) :] = 1
+                out = model.generate(
+                    input_ids=ids.to(model.device),
+                    attention_mask=mask.to(model.device),
+                    do_sample=True,
+                    temperature=settings.temperature,
+                    top_p=settings.top_p,
+                    top_k=0,
+                    max_new_tokens=settings.max_completion_tokens,
+                    eos_token_id=ends,
+                    pad_token_id=tokenizer.pad_token_id,
+                    disable_compile=True,
+                )
+                completions += [until_end(row, ends) for row in out[:, width:].tolist()]
+        model.train(training)
+        return completions
+
+    return generate
+
+
+def end_token_ids(model: Any, tokenizer: "PreTrainedTokenizerBase") -> list[int]:
+    configured = model.generation_config.eos_token_id
+    ends = configured if isinstance(configured, list) else [configured]
+    return sorted({e for e in [*ends, tokenizer.eos_token_id] if e is not None})
+
+
+def until_end(ids: Sequence[int], ends: Sequence[int]) -> list[int]:
+    """Tokens up to and with the first end token; all of them when there is none (the cap cut the response)."""
+    for position, token in enumerate(ids):
+        if token in ends:
+            return list(ids[: position + 1])
+    return list(ids)
+
+
+class Speaker:
+    """Renders prompts and reads responses with the policy's tokenizer."""
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase", settings: PolicySettings):
+        self.tokenizer = tokenizer
+        self.settings = settings
+
+    def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
+        rendered: Any = self.tokenizer.apply_chat_template(
+            [m.model_dump() for m in messages],
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            **self.settings.chat_template_kwargs,
+        )
+        return list(rendered["input_ids"])
+
+    def rollout(self, rollout_id: str, task: Task, ids: Sequence[int], guidance: str | None) -> Rollout:
+        """An unscored rollout from completion ids."""
+        return Rollout(
+            id=rollout_id,
+            task_id=task.id,
+            text=str(self.tokenizer.decode(list(ids), skip_special_tokens=True)).strip(),
+            tokens=len(ids),
+            clipped=len(ids) >= self.settings.max_completion_tokens and ids[-1] != self.tokenizer.eos_token_id,
+            guidance=guidance,
+        )

@@ -1,0 +1,95 @@
+"""The rehearsal: fresh rollouts of the frozen policy, graded and ordered, for the critic.
+
+Implements ``agents.rehearsal.Rehearsal``. It is open only while training stands still; generation draws from random streams of
+its own, so weights, optimiser and training streams are as they were when it closes.
+"""
+
+from collections.abc import Sequence
+
+from agents.rehearsal import GradeRequest, OrderRequest, RolloutRequest
+from memory.rollouts import RolloutStore
+from memory.task import Task
+from memory.visit import PairOrder, Rollout
+from training.config import RunConfig
+from training.loop.guidance import guidance_text, mount
+from training.loop.policy import Generate, Speaker, derived_seed
+from training.loop.visits import as_orders
+from training.reward.judge import Judge, JudgeItem
+from training.reward.quality import QualityOrder, QualityPair
+from training.reward.score import score
+
+
+class FrozenPolicyRehearsal:
+    """Rolls out, grades and orders whole looks at once, and counts what it spent."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        tasks: dict[str, Task],
+        speaker: Speaker,
+        judge: Judge,
+        quality: QualityOrder,
+        store: RolloutStore,
+    ):
+        self.config = config
+        self.tasks = tasks
+        self.speaker = speaker
+        self.judge = judge
+        self.quality = quality
+        self.store = store
+        self.quality_source: str = config.quality.source
+        self.rollouts = 0
+        self.quality_calls = 0
+        self._generate: Generate | None = None
+        self._ceiling = 0
+
+    def open(self, generate: Generate, ceiling: int) -> None:
+        """Hand over the frozen policy, and the guidance ceiling of the coming steps, for one round."""
+        self._generate, self._ceiling = generate, ceiling
+        self.rollouts = self.quality_calls = 0
+
+    def close(self) -> None:
+        self._generate = None
+
+    def roll_out(self, tag: str, requests: Sequence[RolloutRequest]) -> list[tuple[Rollout, ...]]:
+        if self._generate is None:
+            raise RuntimeError("a rehearsal needs an open round: the policy is only frozen there")
+        prompts, owners = [], []
+        for k, request in enumerate(requests):
+            guidance = guidance_text(request.entry.guidance, self._ceiling) if request.guided else None
+            ids = self.speaker.prompt_ids(mount(request.entry.messages, guidance))
+            prompts += [ids] * request.count
+            owners += [(k, guidance)] * request.count
+        completions = self._generate(prompts, derived_seed(self.config.seed, "rehearsal", tag))
+        found: list[list[Rollout]] = [[] for _ in requests]
+        for number, ((k, guidance), ids) in enumerate(zip(owners, completions, strict=True)):
+            task = self.tasks[requests[k].task_id]
+            found[k].append(self.speaker.rollout(f"{tag}/{number}", task, ids, guidance))
+        self.store.write(tag, [r for rollouts in found for r in rollouts])
+        self.rollouts += len(prompts)
+        return [tuple(rollouts) for rollouts in found]
+
+    def grade(self, requests: Sequence[GradeRequest]) -> list[tuple[Rollout, ...]]:
+        items = [
+            JudgeItem(messages=self.tasks[q.task_id].messages, response=r.text, rubric=q.rubric)
+            for q in requests
+            for r in q.rollouts
+        ]
+        verdicts = iter(self.judge.judge(items))
+        least = self.config.reward.min_scored_share
+        return [tuple(graded(r, q.rubric, next(verdicts), least) for r in q.rollouts) for q in requests]
+
+    def order(self, requests: Sequence[OrderRequest]) -> list[tuple[PairOrder, ...]]:
+        asked = [
+            QualityPair(task=self.tasks[q.task_id], first=q.rollouts[i].text, second=q.rollouts[j].text)
+            for q in requests
+            for i, j in q.pairs
+        ]
+        answers = iter(self.quality.compare(asked))
+        self.quality_calls += len(asked)
+        return [as_orders(q.pairs, [next(answers) for _ in q.pairs], self.quality_source) for q in requests]
+
+
+def graded(rollout: Rollout, rubric, verdicts, min_scored_share: float) -> Rollout:
+    """The rollout with its verdicts and score."""
+    return rollout.model_copy(update={"verdicts": tuple(verdicts), "score": score(rubric, verdicts, min_scored_share)})

@@ -1,0 +1,129 @@
+"""One co-evolution round: flag tasks, call the evolver tool and wait, apply what was accepted, record everything."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from langchain_core.tools import BaseTool
+
+from agents.context import RoundContext
+from agents.evolver import HarnessEvolver, RoundResult
+from memory.decision import Decision
+from memory.journal import HarnessRecord, RoundRecord
+from memory.memory import Memory
+from memory.visit import Visit
+from training.config import RunConfig
+from training.loop.policy import Generate
+from training.loop.progress import Progress
+from training.loop.rehearsal import FrozenPolicyRehearsal
+
+
+class EvolverRound:
+    """Owns the tool and the rehearsal of rank 0."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        memory: Memory,
+        evolver: HarnessEvolver,
+        tool: BaseTool,
+        rehearsal: FrozenPolicyRehearsal,
+        progress: Progress,
+    ):
+        self.config = config
+        self.memory = memory
+        self.evolver = evolver
+        self.tool = tool
+        self.rehearsal = rehearsal
+        self.progress = progress
+
+    def run(self, step: int, generate: Generate, ceiling: int, fingerprint: str) -> None:
+        number = step // self.config.evolver.every
+        task_ids = flag_tasks(self.memory, step, self.config)
+        if not task_ids:
+            return
+        context = RoundContext(
+            round=number,
+            step=step,
+            steps=self.config.train.steps,
+            guidance_ceiling=ceiling,
+            levels=self.config.sampling.levels,
+        )
+        # The thread names the weights too: a killed round is only continued on the policy it was begun with.
+        thread = f"round-{number}-{fingerprint}"
+        self.rehearsal.open(generate, ceiling)
+        try:
+            answer = self.tool.invoke({"context": context.model_dump(), "task_ids": task_ids, "thread": thread})
+        finally:
+            self.rehearsal.close()
+        result = RoundResult.model_validate(answer)
+        self._record(step, number, result)
+        self.evolver.forget(thread)
+
+    def _record(self, step: int, number: int, result: RoundResult) -> None:
+        """Decisions, then the round, then the new harness version; the version comes last, so that no edit lacks its reason."""
+        decisions = result.decisions
+        measured = [d.measurement for d in decisions if d.measurement is not None]
+        record = RoundRecord(
+            round=number,
+            task_ids=tuple(c.task_id for c in result.cases),
+            attributions=tuple(c.attribution for c in result.cases if c.attribution),
+            recalled={c.task_id: c.evidence_ids for c in result.cases},
+            rollouts=sum(m.rollouts for m in measured),
+            quality_calls=sum(m.quality_calls for m in measured),
+            failures=dict(Counter(c.failure for c in result.cases if c.failure)),
+        )
+        self.memory.record(step, *decisions, record)
+        for decision in decisions:
+            self.progress.say(decision_line(decision))
+        for reason, count in record.failures.items():
+            self.progress.say(f"  evolver: {count} task(s) without an edit, {reason}")
+        if result.entries:
+            accepted = tuple(d.edit.id for d in decisions if d.outcome == "accepted")
+            version = self.memory.harness.version + 1
+            self.memory.record(step, HarnessRecord(version=version, edit_ids=accepted, entries=result.entries))
+
+
+def flag_tasks(memory: Memory, step: int, config: RunConfig) -> list[str]:
+    """Tasks most in need, at most ``evolver.max_tasks``: visited since the last round, ranked by how much of their last visit is
+    neither informative nor aligned, plus how much of that was lost since the visits before.
+
+    A task whose edits were not accepted waits one more visit for each round in which that happened, so that rounds are not spent
+    on the same hopeless cases.
+    """
+    since = step - config.evolver.every
+    ranked = []
+    for task_id, visits in sorted(memory.visits.items()):
+        if visits[-1].step < since or visits[-1].shares.pairs == 0 or memory.harness.of(memory.tasks[task_id]).level == 0:
+            continue
+        if not rested(visits, memory.decisions[task_id]):
+            continue
+        ranked.append((-need(visits, config.evolver.window), task_id))
+    return [task_id for _, task_id in sorted(ranked)[: config.evolver.max_tasks]]
+
+
+def need(visits: Sequence[Visit], window: int) -> float:
+    """In [0, 2]: the share of the last visit that does not agree, plus its rise over the mean of the window before."""
+    now = visits[-1].shares.agree
+    earlier = [v.shares.agree for v in visits[-1 - window : -1]]
+    lost = max(0.0, sum(earlier) / len(earlier) - now) if earlier else 0.0
+    return 1.0 - now + lost
+
+
+def rested(visits: Sequence[Visit], decisions: Sequence[Decision]) -> bool:
+    """Whether the task has been visited often enough since its last edits were measured."""
+    if not decisions:
+        return True
+    accepted_rounds = {d.round for d in decisions if d.outcome == "accepted"}
+    in_vain = 0
+    for number in sorted({d.round for d in decisions}, reverse=True):
+        if number in accepted_rounds:
+            break
+        in_vain += 1
+    visits_since = sum(v.step >= decisions[-1].step for v in visits)
+    return visits_since > in_vain
+
+
+def decision_line(decision: Decision) -> str:
+    edit = decision.edit
+    mark = {"accepted": "+", "rejected": "-", "inconclusive": "?"}[decision.outcome]
+    return f"  {mark} {edit.interface} {edit.operation.op} on {edit.task_id} ({edit.proposer}): {decision.sentence}"

@@ -1,0 +1,294 @@
+"""Wiring: from a config to a trainer that is ready to go. Everything heavy is imported here, not at the top of commands."""
+
+import json
+import os
+import socket
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from memory.errors import ConfigError
+from memory.journal import RunRecord
+from memory.rundir import RunDir
+from memory.task import Task
+from training.config import CONFIGS, RunConfig
+from training.evaluate import Gold
+from training.loop.policy import model_source
+
+VERSIONED = ("harnessrl", "torch", "transformers", "trl", "deepspeed", "langgraph", "chromadb")
+
+
+def world_size() -> int:
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def is_main() -> bool:
+    return int(os.environ.get("RANK", "0")) == 0
+
+
+def prepare_process() -> None:
+    """Environment of a training process. A single process is its own one-process group, as DeepSpeed wants one."""
+    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    if "RANK" not in os.environ:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        alone = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        os.environ.update(alone)
+    warnings.filterwarnings("ignore", category=FutureWarning)
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()
+
+
+def load_tokenizer(config: RunConfig):
+    """The policy's tokenizer. Raises ``ConfigError`` when the model cannot be found or has no chat template."""
+    from transformers import AutoTokenizer
+
+    source = model_source(config.policy)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, revision=config.policy.revision)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"policy.model: cannot load '{source}' ({str(error).splitlines()[0]}); give 'lab', a Hugging Face id, or a model folder"
+        ) from error
+    if tokenizer.chat_template is None:
+        raise ConfigError(f"policy.model: '{source}' has no chat template; use an instruction-tuned model")
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def open_judge(config: RunConfig, tasks: Sequence[Task]):
+    """The rubric judge, checked to be able to judge every criterion of ``tasks``."""
+    from agents.chat import open_chat
+    from training.reward.judge import Judge
+
+    judge = Judge(None if config.judge.provider == "heuristic" else open_chat(config.judge, "judge"))
+    judge.check_rubrics(tasks)
+    return judge
+
+
+def open_quality(config: RunConfig, gold: Gold | None, tasks: Sequence[Task]):
+    """Q as configured. Raises ``ConfigError`` for ``gold`` over tasks without gold checks."""
+    from agents.chat import open_chat
+    from training.reward.quality import GoldOrder, NoOrder, PairwiseOrder
+
+    settings = config.quality
+    if settings.source == "off":
+        return NoOrder()
+    if settings.source == "pairwise":
+        return PairwiseOrder(open_chat(settings.chat, "quality.chat"))
+    missing = [t.id for t in tasks if gold is None or not gold.covers(t.id)]
+    if missing or gold is None:
+        raise ConfigError(
+            f"quality.source is 'gold', but {len(missing)} tasks have no gold checks (for example '{missing[0]}'); "
+            "use 'pairwise' with a model in quality.chat, or 'off'"
+        )
+    return GoldOrder(gold.score, flip_rate=settings.flip_rate, tie_margin=settings.tie_margin, seed=config.seed)
+
+
+def load_gold(config: RunConfig) -> Gold | None:
+    """The laboratory's gold checks, when its suite is in use."""
+    if "lab" not in (*config.tasks.train, *config.tasks.heldout):
+        return None
+    from training.lab import GOLD_FILE
+    from training.lab.gold import GoldChecks
+
+    return GoldChecks.load(GOLD_FILE)
+
+
+def deepspeed_config(config: RunConfig) -> dict[str, Any] | None:
+    """The DeepSpeed config as a dictionary, or None."""
+    setting = config.train.deepspeed
+    if setting is None or isinstance(setting, dict):
+        return setting
+    path = CONFIGS / "deepspeed" / f"{setting}.json" if setting in ("zero2", "zero3") else Path(setting)
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"train.deepspeed: cannot read {path} as JSON: {error}; use zero2, zero3, a JSON file, or null"
+        ) from error
+
+
+def grpo_config(config: RunConfig, run: RunDir):
+    """TRL's arguments for this run. Raises ``ConfigError`` for an argument in ``train.trl`` that TRL does not take."""
+    import torch
+    from trl import GRPOConfig
+
+    train, policy = config.train, config.policy
+    share = train.tasks_per_step * train.group_size // world_size()
+    micro = train.micro_batch_size or share
+    arguments: dict[str, Any] = {
+        "output_dir": str(run.checkpoints),
+        "seed": config.seed,
+        "max_steps": train.steps,
+        "per_device_train_batch_size": micro,
+        "gradient_accumulation_steps": share // micro,
+        "num_generations": train.group_size,
+        "max_completion_length": policy.max_completion_tokens,
+        "temperature": policy.temperature,
+        "top_p": policy.top_p,
+        "learning_rate": train.learning_rate,
+        "lr_scheduler_type": train.lr_scheduler,
+        "warmup_steps": train.warmup_steps,
+        "beta": train.beta,
+        "loss_type": train.loss_type,
+        "scale_rewards": train.scale_rewards,
+        "max_grad_norm": train.max_grad_norm,
+        "bf16": train.bf16,
+        "use_cpu": not torch.cuda.is_available(),
+        "deepspeed": deepspeed_config(config),
+        "report_to": train.report_to or "none",
+        "logging_steps": 1,
+        "save_steps": config.checkpoint.every,
+        "save_total_limit": config.checkpoint.keep,
+        "disable_tqdm": True,
+        "ignore_data_skip": True,
+        "shuffle_dataset": False,
+        "dataloader_pin_memory": torch.cuda.is_available(),
+        # Other ranks wait at a collective while rank 0 runs the evolver (open-r1#620: the watchdog kills them otherwise).
+        "ddp_timeout": 6 * 3600,
+        "model_init_kwargs": {"dtype": policy.dtype, "revision": policy.revision},
+        "chat_template_kwargs": policy.chat_template_kwargs or None,
+        "use_vllm": policy.vllm,
+        "vllm_mode": "colocate",
+        # Sampling log-probabilities of guided rollouts belong to another prompt than the one trained under.
+        "vllm_importance_sampling_correction": False,
+    }
+    taken = sorted(set(train.trl) & set(arguments))
+    if taken:
+        raise ConfigError(f"train.trl: {', '.join(taken)} have settings of their own in this config; set them there")
+    try:
+        return GRPOConfig(**arguments, **train.trl)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"train.trl or train: TRL refuses the arguments: {error}") from error
+
+
+def peft_config(config: RunConfig):
+    if config.policy.lora is None:
+        return None
+    from peft import LoraConfig
+
+    lora = config.policy.lora
+    return LoraConfig(
+        r=lora.r, lora_alpha=lora.alpha, lora_dropout=lora.dropout, target_modules=lora.targets, task_type="CAUSAL_LM"
+    )
+
+
+def run_record(config: RunConfig) -> RunRecord:
+    from agents.prompts import hashes
+
+    return RunRecord(seed=config.seed, versions={name: version(name) for name in VERSIONED}, prompts=hashes())
+
+
+class Session:
+    """All parts of a run on one rank. ``open_memory`` and ``open_round`` belong to rank 0.
+
+    Attributes:
+        coevolution: carries tasks, rewards and the harness.
+        trainer: TRL's trainer around it.
+    """
+
+    def __init__(self, config: RunConfig, run: RunDir, train: Sequence[Task], heldout: Sequence[Task]):
+        from training.loop.coevolution import CoEvolution
+        from training.loop.policy import Speaker
+        from training.loop.progress import Progress
+
+        self.config = config
+        self.run = run
+        self.tokenizer = load_tokenizer(config)
+        gold = load_gold(config)
+        self.progress = Progress(config.train.steps, run if is_main() else None, is_main())
+        self.coevolution = CoEvolution(
+            config,
+            train,
+            heldout,
+            Speaker(self.tokenizer, config.policy),
+            open_judge(config, [*train, *heldout]),
+            open_quality(config, gold, train),
+            self.progress,
+            gold,
+        )
+        self.trainer = self._trainer()
+
+    def _trainer(self):
+        import torch
+        from datasets import Dataset
+        from transformers import PrinterCallback
+
+        from training.loop.alerts import Alerts
+        from training.loop.callback import LoopCallback, stop_at_interrupt
+        from training.loop.trainer import HarnessTrainer
+
+        if not torch.cuda.is_available() and self.config.train.deepspeed is not None:
+            import deepspeed.ops
+
+            # DeepSpeed would compile a shared-memory collective at start-up (half a minute); gloo serves as well.
+            deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+        rows = self.config.train.tasks_per_step * (self.config.train.steps + 1)
+        trainer = HarnessTrainer(
+            self.coevolution,
+            self.config,
+            grpo_config(self.config, self.run),
+            model=model_source(self.config.policy),
+            train_dataset=Dataset.from_dict({"prompt": [[{"role": "user", "content": "placeholder"}]] * rows}),
+            processing_class=self.tokenizer,
+            peft_config=peft_config(self.config),
+        )
+        trainer.remove_callback(PrinterCallback)
+        alerts = Alerts(self.run.root, self.config.policy.max_completion_tokens) if is_main() else None
+        callback = LoopCallback(trainer, alerts, self.run.metrics)
+        trainer.add_callback(callback)
+        stop_at_interrupt(callback)
+        self.callback = callback
+        return trainer
+
+    def open_memory(self, rebuild_index: bool) -> None:
+        """Memory, evolver tool and rehearsal. Rank 0."""
+        from memory.embedding import HashingEmbedding
+        from memory.memory import Memory
+
+        coevolution = self.coevolution
+        tasks = dict(coevolution.sampler.tasks)
+        coevolution.memory = Memory(self.run, tasks, HashingEmbedding(), rebuild_index)
+        if coevolution.memory.journal.seq == 0:
+            coevolution.memory.record(0, run_record(self.config))
+        coevolution.harness = coevolution.memory.harness
+        if self.config.evolver.enabled:
+            coevolution.round = self._round(coevolution.memory, tasks)
+
+    def _round(self, memory, tasks: dict[str, Task]):
+        import sqlite3
+
+        from langgraph.checkpoint.sqlite import SqliteSaver
+
+        from agents.critic import Critic
+        from agents.evolver import HarnessEvolver
+        from agents.roles import open_attributor, open_proposer
+        from agents.tool import evolver_tool
+        from training.loop.rehearsal import FrozenPolicyRehearsal
+        from training.loop.round import EvolverRound
+        from training.reward.rules import validate
+
+        co, settings = self.coevolution, self.config.evolver
+        rehearsal = FrozenPolicyRehearsal(self.config, tasks, co.speaker, co.judge, co.quality, memory.rollouts)
+        evolver = HarnessEvolver(
+            settings,
+            memory,
+            open_attributor(settings.attributor),
+            open_proposer(settings.proposer),
+            Critic(settings.critic, rehearsal),
+            validate,
+            SqliteSaver(sqlite3.connect(self.run.rounds, check_same_thread=False)),
+        )
+        return EvolverRound(self.config, memory, evolver, evolver_tool(evolver), rehearsal, self.progress)
+
+    def close(self) -> None:
+        if self.coevolution.memory is not None:
+            self.coevolution.memory.close()
