@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from agents.endpoint import OpenAIChat
 
 T = TypeVar("T", bound=BaseModel)
+MAX_STARTS = 1000
+"""Opening braces tried in one reply: far more than prose has, and few enough that a degenerate reply costs no time."""
+
 Reason = Literal["timeout", "rate_limit", "refusal", "length", "parse", "server", "connection", "cancelled"]
 
 
@@ -161,12 +164,14 @@ def _after_thinking(text: str) -> str:
 def _json_objects(text: str) -> Iterator[str]:
     """The outermost JSON objects in ``text``, in order. What lies inside a broken object is not looked at."""
     at = text.find("{")
-    while at >= 0:
+    for _ in range(MAX_STARTS):
+        if at < 0:
+            return
         try:
             data, end = _DECODER.raw_decode(text, at)
             yield json.dumps(data)
         except json.JSONDecodeError as error:
-            end = max(at + 1, error.pos)  # going on behind the fault keeps the scan linear
+            end = max(at + 1, error.pos)  # going on behind the fault spares the inside
         except RecursionError:
             return
         except ValueError:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from agents.context import CaseFile
 from agents.heuristics import COMMON, words_of
-from memory.edit import AddField, Edit, RewriteField, RewriteTask, apply
+from memory.edit import AddField, Edit, RewriteTask, apply, free_text
 from memory.errors import EditError, UserError
 from memory.harness import TaskHarness
 from memory.task import Rule
@@ -53,7 +53,7 @@ def precheck(edit: Edit, case: CaseFile, replaced: Sequence[TaskHarness], valida
 
 
 def _refuse_duplicate(edit: Edit, case: CaseFile) -> None:
-    words = set(words_of(edit.content()))
+    words = set(words_of(free_text(edit.operation)))
     for decision in case.not_accepted():
         other = decision.edit
         if other.operation.op != edit.operation.op:
@@ -61,8 +61,9 @@ def _refuse_duplicate(edit: Edit, case: CaseFile) -> None:
         # A level that was refused at an earlier visit may be asked for again: the policy has changed since.
         if edit.interface == "p" and decision not in case.tried:
             continue
-        before = set(words_of(other.content()))
-        if other.content() == edit.content() or len(words & before) / len(words | before) > NEAR_DUPLICATE:
+        before = set(words_of(free_text(other.operation)))
+        alike = bool(words) and len(words & before) / len(words | before) > NEAR_DUPLICATE
+        if alike or other.content() == edit.content():
             raise Refused(f"near-duplicate of the {decision.outcome} edit '{other.id}'")
 
 

@@ -21,7 +21,7 @@ class CriticConfig(BaseModel):
     flat_share: float = Field(default=0.25, gt=0, lt=1)
     """Informative share under which a task counts as flat: its level may be lowered; above it, raised."""
     guard_limit: float = Field(default=0.1, ge=0)
-    """Harm on a guard (rank agreement with Q, informative share, quality) above which a candidate is rejected."""
+    """Harm on a guard (agree share, rank agreement with Q, quality) above which a candidate is rejected."""
     quality_pairs: int = Field(default=120, ge=1)
     """Quality comparisons per candidate and look, at most."""
     resamples: int = Field(default=1000, ge=100)

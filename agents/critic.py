@@ -30,7 +30,8 @@ from memory.pairs import CLASSES, pass_matrix, points_weights
 from memory.task import Criterion, Noun
 from memory.visit import PairOrder, PairShares, Rollout
 
-BLIND, SATURATED, SPURIOUS, AGREE = range(4)
+AGREE = CLASSES.index("agree")
+USEFUL = np.array([{"agree": 1.0, "spurious": -1.0}.get(name, 0.0) for name in CLASSES])
 
 
 class Candidate(Noun):
@@ -202,7 +203,7 @@ class Critic:
         all_a, sampled_all_a = share_samples(passes_a, points_weights(ruler_a), sample.pairs, counts)
 
         if edit.interface == "c":
-            quantity, gain = "useful share (agree - spurious)", np.array([0.0, 0.0, -1.0, 1.0])
+            quantity, gain = "useful share (agree - spurious)", USEFUL
             claimed_b, claimed_a, sampled_b, sampled_a = all_b, all_a, sampled_all_b, sampled_all_a
         else:
             claimed = [c.id in edit.claim.criterion_ids or not edit.claim.criterion_ids for c in ruler_b]
@@ -212,9 +213,8 @@ class Critic:
             claimed_a, sampled_a = share_samples(passes_a, weights, sample.pairs, counts)
         effect = interval((claimed_a - claimed_b) @ gain, (sampled_a - sampled_b) @ gain, level)
 
-        separates = np.array([0.0, 0.0, 1.0, 1.0])
         guards = [
-            self._guard("informative share", (all_b - all_a) @ separates, (sampled_all_b - sampled_all_a) @ separates, level)
+            self._guard("agree share", all_b[AGREE] - all_a[AGREE], sampled_all_b[:, AGREE] - sampled_all_a[:, AGREE], level)
         ]
         if self.rehearsal.quality_source != "off":
             if edit.interface == "c":
@@ -225,7 +225,7 @@ class Critic:
                         "rank agreement with Q", agreement_b - agreement_a, sampled_agreement_b - sampled_agreement_a, level
                     )
                 )
-            else:
+            elif edit.operation.op != "retire_field":  # a hint that goes takes its help along; that is no harm
                 guards.append(self._quality_guard(sample, counts, level))
         return self._measurement(sample, quantity, shares(claimed_b), shares(claimed_a), effect, tuple(guards), look)
 

@@ -21,7 +21,6 @@ from typing import Any, Literal
 import openai
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.utils.function_calling import convert_to_openai_function
 from langchain_openai import ChatOpenAI
 
 from agents.chat import ChatConfig, ChatFailure, Reason, T, Usage, parse_reply
@@ -223,12 +222,12 @@ class OpenAIChat:
         messages: list[BaseMessage] = [SystemMessage(system), HumanMessage(user)]
         model: Any = self._model.bind(max_tokens=budget)
         if mode == "json_schema":
-            function = convert_to_openai_function(schema, strict=True)
-            shape = {"name": function["name"], "strict": True, "schema": function["parameters"]}
-            model = self._model.bind(max_tokens=budget, response_format={"type": "json_schema", "json_schema": shape})
+            # Strict endpoints want every property required and no other allowed, which this form of the schema says.
+            function = openai.pydantic_function_tool(schema)["function"]
+            shape = {"name": schema.__name__, "strict": True, "schema": function["parameters"]}
+            model = model.bind(response_format={"type": "json_schema", "json_schema": shape})
         elif mode == "function_calling":
-            name = convert_to_openai_function(schema)["name"]
-            model = self._model.bind_tools([schema], tool_choice=name).bind(max_tokens=budget)
+            model = self._model.bind_tools([schema], tool_choice=schema.__name__).bind(max_tokens=budget)
         return await model.ainvoke(messages)
 
     def _texts(self, message: AIMessage, budget: int) -> list[str]:

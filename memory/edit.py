@@ -132,6 +132,22 @@ class Edit(Noun):
         return self.task_id + "\n" + "\n".join(o.model_dump_json(exclude=_IDENTITY) for o in operations)
 
 
+def free_text(operation) -> str:
+    """The words an operation brings in: what it would say to the policy or the judge; empty for one that only moves numbers."""
+    match operation:
+        case AddField(field=field):
+            return field.text
+        case RewriteField(text=text) | RewordCriterion(text=text):
+            return text
+        case RewriteTask(messages=messages):
+            return "\n".join(m.content for m in messages)
+        case CreateCriterion(criterion=criterion) | MergeCriteria(criterion=criterion):
+            return criterion.text
+        case SplitCriterion(criteria=criteria):
+            return "\n".join(c.text for c in criteria)
+    return ""
+
+
 # Names given to new criteria and fields do not make an edit a different one.
 _IDENTITY: dict[str, set[str]] = {"criterion": {"id", "parents"}, "field": {"id"}}
 

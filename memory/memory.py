@@ -5,7 +5,6 @@ journal is the same memory. Recall scopes: *last* (the task's last visit), *wind
 *cross_task* (decisions on other tasks nearest by meaning: domain, failure class, criterion text, weighted by hindsight).
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -61,10 +60,10 @@ class Memory:
         self.journal = Journal(run.journal)
         self.rollouts = RolloutStore(run.rollouts)
         self.harness = Harness()
-        self.visits: dict[str, list[Visit]] = defaultdict(list)
-        self.decisions: dict[str, list[Decision]] = defaultdict(list)
+        self.visits: dict[str, list[Visit]] = {}
+        self.decisions: dict[str, list[Decision]] = {}
         self.hindsight: dict[str, Hindsight] = {}
-        self.history: dict[str, list[tuple[int, TaskHarness]]] = defaultdict(list)
+        self.history: dict[str, list[tuple[int, TaskHarness]]] = {}
         self._edits: dict[str, Decision] = {}
         documents = []
         for entry in read_journal(run.journal):
@@ -83,16 +82,16 @@ class Memory:
     def _view(self, record: Noun) -> list[Document]:
         match record:
             case Visit():
-                self.visits[record.task_id].append(record)
+                self.visits.setdefault(record.task_id, []).append(record)
                 return [self._visit_document(record)]
             case Decision():
-                self.decisions[record.edit.task_id].append(record)
+                self.decisions.setdefault(record.edit.task_id, []).append(record)
                 self._edits[record.edit.id] = record
                 return [self._decision_document(record)]
             case HarnessRecord():
                 for task_id in record.entries:
                     before = self.harness.of(self.tasks[task_id])
-                    self.history[task_id].append((len(self.visits[task_id]), before))
+                    self.history.setdefault(task_id, []).append((len(self.visits.get(task_id, ())), before))
                 self.harness = Harness(version=record.version, entries={**self.harness.entries, **record.entries})
             case Hindsight():
                 self.hindsight[record.edit_id] = record
@@ -135,7 +134,7 @@ class Memory:
         return Evidence(
             task_id=task_id,
             visits=tuple(visits[-window:] if "window" in scopes else visits[-1:]),
-            decisions=tuple(self.decisions[task_id] if "window" in scopes else ()),
+            decisions=tuple(self.decisions.get(task_id, ()) if "window" in scopes else ()),
             neighbours=tuple(near),
         )
 
@@ -153,8 +152,8 @@ class Memory:
 
     def replaced_entries(self, task_id: str, visits: int) -> list[TaskHarness]:
         """What the entry of a task was before each change made within its last ``visits`` visits."""
-        now = len(self.visits[task_id])
-        return [entry for seen, entry in self.history[task_id] if now - seen < visits]
+        now = len(self.visits.get(task_id, ()))
+        return [entry for seen, entry in self.history.get(task_id, ()) if now - seen < visits]
 
     def close(self) -> None:
         self.journal.sync()

@@ -118,7 +118,8 @@ class CoEvolution:
 
     def evolve(self, step: int, generate: Generate, fingerprint: str) -> None:
         """Call the evolver and wait: one round on the frozen policy. Rank 0."""
-        assert self.memory is not None and self.round is not None
+        assert self.memory is not None
+        assert self.round is not None
         with self.progress.phase("evolve"):
             ceiling = ceiling_at(step, self.config.train.steps, self.config.guidance)
             self.round.run(step, generate, ceiling, fingerprint)

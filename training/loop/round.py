@@ -95,7 +95,7 @@ def flag_tasks(memory: Memory, step: int, config: RunConfig) -> list[str]:
     for task_id, visits in sorted(memory.visits.items()):
         if visits[-1].step < since or visits[-1].shares.pairs == 0 or memory.harness.of(memory.tasks[task_id]).level == 0:
             continue
-        if not rested(visits, memory.decisions[task_id]):
+        if not rested(visits, memory.decisions.get(task_id, ())):
             continue
         ranked.append((-need(visits, config.evolver.window), task_id))
     return [task_id for _, task_id in sorted(ranked)[: config.evolver.max_tasks]]

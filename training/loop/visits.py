@@ -76,8 +76,8 @@ def hindsights(memory: Memory, visits: Sequence[Visit]) -> list[Hindsight]:
     """For every accepted edit of a visited task that was not looked back on: the observed fall of the claimed class."""
     found: dict[str, Hindsight] = {}
     for visit in visits:
-        before = [v for v in memory.visits[visit.task_id] if v.step < visit.step]
-        for decision in memory.decisions[visit.task_id]:
+        before = [v for v in memory.visits.get(visit.task_id, ()) if v.step < visit.step]
+        for decision in memory.decisions.get(visit.task_id, ()):
             edit = decision.edit
             if decision.outcome != "accepted" or decision.measurement is None or edit.id in memory.hindsight or not before:
                 continue

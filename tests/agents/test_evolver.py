@@ -1,0 +1,202 @@
+"""The evolver's graph: bounded, resumable, and never an edit without a measurement."""
+
+import sqlite3
+
+import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from agents.attribution import RuleAttributor
+from agents.chat import ChatFailure
+from agents.config import EvolverConfig
+from agents.context import RoundContext
+from agents.critic import Critic
+from agents.evolver import HarnessEvolver, RoundResult
+from agents.heuristics import HeuristicProposer
+from agents.tool import evolver_tool
+from memory.edit import AddField, Claim, Edit
+from memory.embedding import HashingEmbedding
+from memory.harness import GuidanceField
+from memory.memory import Memory
+from memory.rundir import RunDir
+from tests.builders import SimulatedRehearsal, criterion, task, visit
+from training.reward.rules import validate
+
+BLIND = task("blind", criterion("rare", points=3), criterion("alpha"))
+EASY = task("easy", criterion("sure"), criterion("certain"))
+NOISY = task("noisy", criterion("long", points=3), criterion("alpha"))
+TASKS = {t.id: t for t in (BLIND, EASY, NOISY)}
+RATES = {"rare": 0.0, "alpha": 0.5, "sure": 1.0, "certain": 1.0, "long": 0.5}
+CONTEXT = RoundContext(round=1, step=10, steps=100, guidance_ceiling=2, levels=(0.25, 0.5, 1.0, 2.0))
+
+
+def quality(text: str) -> float:
+    return float("rare" in text) + float("alpha" in text)
+
+
+@pytest.fixture()
+def memory(tmp_path):
+    run = RunDir(tmp_path / "run")
+    lock = run.claim()
+    memory = Memory(run, TASKS, HashingEmbedding())
+    groups = {
+        "blind": ["alpha", "nothing", "alpha", "nothing"],
+        "easy": ["sure certain"] * 4,
+        "noisy": ["long", "alpha", "long", "alpha"],
+    }
+    for task_id, texts in groups.items():
+        v, made = visit(TASKS[task_id], texts, [quality(t) for t in texts], step=9)
+        made = [r.model_copy(update={"id": f"{task_id}/{k}"}) for k, r in enumerate(made)]
+        memory.rollouts.write(task_id, made)
+        memory.record(9, v.model_copy(update={"rollout_ids": tuple(r.id for r in made)}))
+    yield memory
+    memory.close()
+    lock.release()
+
+
+def evolver(memory, proposer=None, attributor=None, checkpointer=None, seed=0, **settings) -> HarnessEvolver:
+    rehearsal = SimulatedRehearsal(TASKS, RATES, quality=quality, seed=seed)
+    config = EvolverConfig(**settings)
+    return HarnessEvolver(
+        config,
+        memory,
+        attributor or RuleAttributor(),
+        proposer or HeuristicProposer(),
+        Critic(config.critic, rehearsal),
+        validate,
+        checkpointer,
+    )
+
+
+def outcome_of(result: RoundResult, task_id: str):
+    return next(c for c in result.cases if c.task_id == task_id)
+
+
+def test_each_failure_is_repaired_by_its_interface(memory):
+    result = evolver(memory).run(CONTEXT, ["blind", "easy", "noisy"], "t")
+    repaired = {c.task_id: (c.attribution.pair_class, c.attribution.interface, c.status) for c in result.cases if c.attribution}
+    assert repaired["blind"] == ("blind", "g", "accepted")
+    assert repaired["easy"] == ("saturated", "p", "accepted")
+    assert repaired["noisy"][:2] == ("spurious", "c")
+    assert set(result.entries) == {c.task_id for c in result.cases if c.status == "accepted"}
+    assert result.entries["easy"].level == 0.5
+    assert result.entries["blind"].guidance[0].text == "rare"
+
+
+def test_nothing_changes_without_an_accepted_measurement(memory):
+    result = evolver(memory).run(CONTEXT, ["blind", "easy", "noisy"], "t")
+    for case in result.cases:
+        accepted = [d for d in case.decisions if d.outcome == "accepted"]
+        assert (case.task_id in result.entries) == bool(accepted)
+        assert all(d.measurement and d.measurement.rollouts > 0 for d in accepted)
+    assert memory.harness.version == 0, "the evolver proposes; the loop applies"
+
+
+class Stubborn:
+    """Proposes a useless hint for ever, a new one each time."""
+
+    author = "stubborn"
+
+    def __init__(self, same: bool = False):
+        self.calls, self.same, self.saw = 0, same, []
+
+    def propose(self, case, attribution, edit_id):
+        self.calls += 1
+        self.saw.append([d.sentence for d in case.tried])
+        text = "same thing" if self.same else f"useless {'abcdefgh'[self.calls]} {'stuvwxyz'[self.calls]}"
+        field = GuidanceField(id=edit_id, text=text, criterion_ids=("rare",))
+        claim = Claim(pair_class="blind", criterion_ids=("rare",), reason="because")
+        return Edit(id=edit_id, task_id=case.task.id, operation=AddField(field=field), claim=claim, proposer=self.author)
+
+
+def test_endless_proposals_end_and_each_rejection_is_shown_to_the_proposer(memory):
+    proposer = Stubborn()
+    result = evolver(memory, proposer, revisions=2).run(CONTEXT, ["blind"], "t")
+    case = outcome_of(result, "blind")
+    assert case.status == "given_up"
+    assert len(case.decisions) == proposer.calls == 3
+    assert [len(seen) for seen in proposer.saw] == [0, 1, 2]
+    assert "fresh rollouts" in proposer.saw[-1][0]
+    assert result.entries == {}
+
+
+def test_a_repeated_proposal_is_refused_without_a_rollout(memory):
+    rehearsing = evolver(memory, Stubborn(same=True), revisions=3)
+    result = rehearsing.run(CONTEXT, ["blind"], "t")
+    decisions = outcome_of(result, "blind").decisions
+    assert decisions[0].measurement is not None
+    assert [d.measurement for d in decisions[1:]] == [None, None, None]
+    assert all("near-duplicate" in d.sentence for d in decisions[1:])
+
+
+class Failing:
+    author = "failing"
+
+    def attribute(self, case):
+        raise ChatFailure("timeout", "no answer")
+
+    def propose(self, case, attribution, edit_id):
+        raise ChatFailure("length", "cut")
+
+
+def test_a_failing_model_is_a_counted_no_op(memory):
+    for parts in ({"attributor": Failing()}, {"proposer": Failing()}):
+        result = evolver(memory, **parts).run(CONTEXT, ["blind", "easy"], "t")
+        assert {c.status for c in result.cases} == {"failed"}
+        assert {c.failure for c in result.cases} <= {"timeout", "length"}
+        assert result.entries == {}
+        assert result.decisions == ()
+
+
+class Killed(RuntimeError):
+    pass
+
+
+def test_a_round_killed_in_the_critic_goes_on_there(memory, tmp_path):
+    def saver():
+        return SqliteSaver(sqlite3.connect(tmp_path / "rounds.sqlite", check_same_thread=False))
+
+    uninterrupted = evolver(memory, checkpointer=None).run(CONTEXT, ["blind", "easy"], "x")
+    dying = evolver(memory, checkpointer=saver())
+
+    def die(tag, candidates):
+        raise Killed
+
+    dying.critic.measure = die
+    with pytest.raises(Killed):
+        dying.run(CONTEXT, ["blind", "easy"], "thread")
+
+    counting = Stubborn()
+    resumed = evolver(memory, proposer=counting, checkpointer=saver())
+    result = resumed.run(CONTEXT, ["blind", "easy"], "thread")
+    assert [c.candidate for c in result.cases] == [c.candidate for c in uninterrupted.cases]
+    assert result.entries == uninterrupted.entries
+    assert counting.calls == 0, "what was proposed before the kill is not asked for again"
+
+    again = resumed.run(CONTEXT, ["blind", "easy"], "thread")
+    assert again == result, "a finished thread gives its result without running"
+    resumed.forget("thread")
+    assert resumed.graph.get_state({"configurable": {"thread_id": "thread"}}).values == {}
+
+
+def test_the_state_holds_plain_types_and_no_rollouts(memory):
+    built = evolver(memory)
+    state = {"context": CONTEXT.model_dump(mode="json"), "cases": [{"task_id": "blind"}]}
+    for node in (built.recall, built.attribute, built.propose, built.criticise):
+        state = {**state, **node(state)}
+
+        def plain(value):
+            if isinstance(value, dict):
+                return all(isinstance(k, str) and plain(v) for k, v in value.items())
+            if isinstance(value, list):
+                return all(map(plain, value))
+            return value is None or type(value) in (str, int, float, bool)
+
+        assert plain(state)
+        assert "verdicts" not in str(state)
+
+
+def test_the_tool_takes_and_gives_plain_data(memory):
+    tool = evolver_tool(evolver(memory))
+    answer = tool.invoke({"context": CONTEXT.model_dump(), "task_ids": ["easy"], "thread": "t"})
+    assert isinstance(answer, dict)
+    assert RoundResult.model_validate(answer).entries["easy"].level == 0.5

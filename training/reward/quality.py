@@ -1,0 +1,171 @@
+"""Q: a quality order of responses that knows no rubric, to hold the rubric score against.
+
+``compare`` says of each pair which response is better, or None where no order could be had. Its calls are counted, since an
+order by a language model costs money: choose few pairs, and choose them well (``choose_pairs``).
+"""
+
+import hashlib
+import itertools
+import json
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.chat import ChatFailure, ChatModel
+from memory.task import Task
+from training.reward.judge import REASON_LENGTH, together
+from training.reward.prompts import Quotation, prompt, render
+
+
+@dataclass(frozen=True)
+class QualityPair:
+    """Two responses to one task."""
+
+    task: Task
+    first: str
+    second: str
+
+    @property
+    def same(self) -> bool:
+        return self.first.strip() == self.second.strip()
+
+
+class QualityOrder(Protocol):
+    calls: int
+    """Comparisons made so far. Pairs of equal texts tie and cost nothing."""
+
+    def compare(self, pairs: Sequence[QualityPair]) -> list[int | None]:
+        """1 where the first response is better, -1 where the second is, 0 for a tie, None for unscored."""
+        ...
+
+
+class NoOrder:
+    """No quality order: every pair is unscored, so spurious rewards cannot be detected."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def compare(self, pairs: Sequence[QualityPair]) -> list[int | None]:
+        return [None] * len(pairs)
+
+
+class GoldOrder:
+    """A noisy pairwise judge made from gold scores, for the laboratory.
+
+    Scores closer than ``tie_margin`` tie; otherwise the right order is flipped at ``flip_rate``. Whether a pair is flipped is a
+    hash of seed, task and the two texts in canonical order: asked again, after a resume or the other way round, the judge says
+    the same.
+
+    Args:
+        score: gold score of a response, from task id and text.
+    """
+
+    def __init__(
+        self, score: Callable[[str, str], float], flip_rate: float = 0.15, tie_margin: float = 0.05, seed: int = 0
+    ) -> None:
+        if not (0 <= flip_rate <= 1 and tie_margin >= 0):
+            raise ValueError(f"flip_rate must be in [0, 1] and tie_margin at least 0, got {flip_rate} and {tie_margin}")
+        self.calls = 0
+        self._score = score
+        self._flip_rate = flip_rate
+        self._tie_margin = tie_margin
+        self._seed = seed
+
+    def compare(self, pairs: Sequence[QualityPair]) -> list[int | None]:
+        return [self._order(pair) for pair in pairs]
+
+    def _order(self, pair: QualityPair) -> int | None:
+        if pair.same:
+            return 0
+        self.calls += 1
+        difference = self._score(pair.task.id, pair.first) - self._score(pair.task.id, pair.second)
+        if math.isnan(difference):
+            return None
+        # Scores are sums of shares: 0.55 - 0.5 must tie at a margin of 0.05 although it comes out a little above it.
+        if abs(difference) <= self._tie_margin + 1e-9:
+            return 0
+        order = 1 if difference > 0 else -1
+        return -order if self._flips(pair) else order
+
+    def _flips(self, pair: QualityPair) -> bool:
+        content = json.dumps([self._seed, pair.task.id, *sorted((pair.first, pair.second))])
+        number = int.from_bytes(hashlib.blake2b(content.encode(), digest_size=8).digest(), "big")
+        return number < self._flip_rate * 2**64
+
+
+class Preference(BaseModel):
+    """Which of two responses is better. The reason stands before the preference, so that it can lead to it."""
+
+    model_config = ConfigDict(extra="forbid")
+    reason: str = Field(json_schema_extra={"maxLength": REASON_LENGTH})
+    better: Literal["A", "B", "tie"]
+
+
+class PairwiseOrder:
+    """A language model that sees the conversation and two responses, never the rubric.
+
+    Both orders are asked, since judges favour a side: where the two answers disagree, the pair ties.
+    """
+
+    def __init__(self, chat: ChatModel, concurrency: int = 8) -> None:
+        if concurrency < 1:
+            raise ValueError(f"concurrency must be at least 1, got {concurrency}")
+        self.calls = 0
+        self.chat = chat
+        self._concurrency = concurrency
+
+    def compare(self, pairs: Sequence[QualityPair]) -> list[int | None]:
+        asked = [(i, turned) for i, pair in enumerate(pairs) if not pair.same for turned in (False, True)]
+        self.calls += len(asked)
+        answers = together(lambda job: self._ask(pairs[job[0]], turned=job[1]), asked, self._concurrency)
+        by_pair: dict[int, list[int | None]] = {}
+        for (i, _), answer in zip(asked, answers, strict=True):
+            by_pair.setdefault(i, []).append(answer)
+        return [_agreed(by_pair[i]) if i in by_pair else 0 for i in range(len(pairs))]
+
+    def _ask(self, pair: QualityPair, turned: bool) -> int | None:
+        """The order of the pair as one call sees it; ``turned`` shows the second response first."""
+        quotation = Quotation()
+        shown = (pair.second, pair.first) if turned else (pair.first, pair.second)
+        user = render(
+            "quality_user",
+            marker=quotation.marker,
+            conversation=quotation.conversation(pair.task.messages),
+            first=quotation.fence("A", shown[0]),
+            second=quotation.fence("B", shown[1]),
+        )
+        try:
+            better = self.chat.complete(prompt("quality"), user, Preference).better
+        except ChatFailure:
+            return None
+        order = {"A": 1, "B": -1, "tie": 0}[better]
+        return -order if turned else order
+
+
+def _agreed(answers: Sequence[int | None]) -> int | None:
+    if None in answers:
+        return None
+    return answers[0] if len(set(answers)) == 1 else 0
+
+
+def choose_pairs(scores: Sequence[float | None], limit: int, seed: int) -> list[tuple[int, int]]:
+    """The pairs of a group worth comparing, by position, smaller first; only rollouts with a score take part.
+
+    All pairs when they fit into ``limit``. Otherwise the three among the highest, the middle and the lowest score, where the
+    rubric has something to say, and random others, so that shares over the pairs stay near those over the group.
+    """
+    scored = [i for i, score in enumerate(scores) if score is not None]
+    every = list(itertools.combinations(scored, 2))
+    if len(every) <= limit:
+        return every
+    generator = random.Random(seed)
+    # Shuffled before a stable sort: among equal scores chance decides, not the place in the group.
+    ranked = sorted(generator.sample(scored, len(scored)), key=lambda i: scores[i] or 0.0)
+    low, middle, high = ranked[0], ranked[len(ranked) // 2], ranked[-1]
+    anchors = [(min(pair), max(pair)) for pair in ((high, low), (high, middle), (middle, low))]
+    rest = [pair for pair in every if pair not in anchors]
+    return sorted([*anchors, *generator.sample(rest, len(rest))][: max(0, limit)])
