@@ -78,10 +78,7 @@ def _refuse_reversal(edit: Edit, after: TaskHarness, replaced: Sequence[TaskHarn
 def _check_guidance(edit: Edit, case: CaseFile, after: TaskHarness) -> None:
     if isinstance(edit.operation, AddField) and len(after.guidance) > case.context.guidance_ceiling:
         raise Refused(f"{len(after.guidance)} guidance fields, the schedule allows {case.context.guidance_ceiling} now")
-    text = {AddField: lambda o: o.field.text, RewriteField: lambda o: o.text}.get(type(edit.operation), lambda o: "")(
-        edit.operation
-    )
-    words = set(words_of(text))
+    words = set(words_of(free_text(edit.operation)))
     if any(w.isdigit() for w in words):
         raise Refused("guidance must not carry numbers")
     for criterion in case.entry.rubric:

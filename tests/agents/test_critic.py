@@ -112,7 +112,7 @@ def test_criteria_are_compared_on_the_same_rollouts():
     ],
 )
 def test_levels_follow_the_informative_share(of, operation, expected):
-    finding, rehearsal = measured(candidate(operation, "saturated", of=of), of=of)
+    finding, _ = measured(candidate(operation, "saturated", of=of), of=of)
     assert finding.outcome == expected
     assert finding.measurement.quality_calls == 0
 

@@ -33,7 +33,7 @@ def quality(text: str) -> float:
     return float("rare" in text) + float("alpha" in text)
 
 
-@pytest.fixture()
+@pytest.fixture
 def memory(tmp_path):
     run = RunDir(tmp_path / "run")
     lock = run.claim()

@@ -81,7 +81,7 @@ def proposed(built, interface, pair_class="spurious", ids=("rare",)):
 
 
 def test_the_heuristic_does_not_propose_what_was_not_accepted():
-    attribution, first = proposed(case(BLIND), "g", "blind")
+    _, first = proposed(case(BLIND), "g", "blind")
     assert isinstance(first.operation, AddField)
     refused = decision(first)
     _, second = proposed(case(BLIND, decisions=[refused]), "g", "blind")

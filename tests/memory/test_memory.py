@@ -4,13 +4,13 @@ import json
 
 import pytest
 
+from memory.decision import Hindsight
 from memory.embedding import HashingEmbedding
 from memory.errors import JournalError, RunDirError
 from memory.journal import HarnessRecord, Journal, RunRecord, read_journal, rewind
 from memory.memory import Memory
 from memory.rollouts import RolloutStore
 from memory.rundir import RunDir
-from memory.decision import Hindsight
 from tests.builders import criterion, decision, field_edit, rollouts, task, visit
 
 TASKS = {
@@ -19,7 +19,7 @@ TASKS = {
 }
 
 
-@pytest.fixture()
+@pytest.fixture
 def run(tmp_path):
     directory = RunDir(tmp_path / "run")
     lock = directory.claim()
