@@ -255,7 +255,9 @@ class OpenAIChat:
             return _Attempt("timeout", detail, again=True, wait=wait)
         if status in (400, 422):
             if budget > self.config.max_tokens:
-                return _Attempt("length", f"the reply was cut, and a budget of {budget} tokens is refused: {detail}")
+                return _Attempt("length", f"the reply was cut, then a budget of {budget} tokens refused: {detail}", lower="now")
+            if "context length" in error.message.lower():  # vLLM's words, which the library does not know
+                return _Attempt("length", f"the prompt does not fit the context: {detail}")
             return _Attempt("server", detail, lower="now")
         if status >= 500:
             unsupported = status == 501 or _UNSUPPORTED.search(error.message)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from agents.chat import ChatConfig
 from agents.config import EvolverConfig
@@ -143,6 +143,11 @@ class QualitySettings(Section):
     chat: ChatConfig = Field(default_factory=ChatConfig)
     """pairwise: the model that compares."""
 
+    @field_validator("source", mode="before")
+    @classmethod
+    def _yaml_reads_off_as_false(cls, source: Any) -> Any:
+        return "off" if source is False else source
+
 
 class EvaluationSettings(Section):
     every: int | None = Field(default=None, ge=1)
@@ -191,25 +196,28 @@ class RunConfig(Section):
         Raises:
             ConfigError: with the arithmetic.
         """
-        rollouts = self.train.tasks_per_step * self.train.group_size
+        train = self.train
+        rollouts = train.tasks_per_step * train.group_size
         if rollouts % world_size:
-            legal = [
-                n for n in range(1, self.train.tasks_per_step + world_size + 1) if n * self.train.group_size % world_size == 0
-            ]
-            near = sorted(legal, key=lambda n: abs(n - self.train.tasks_per_step))[:2]
+            legal = [n for n in range(1, train.tasks_per_step + world_size + 1) if n * train.group_size % world_size == 0]
             raise ConfigError(
-                f"train.tasks_per_step x train.group_size = {self.train.tasks_per_step} x {self.train.group_size} = {rollouts} rollouts "
-                f"do not divide over {world_size} processes; nearest legal train.tasks_per_step: {', '.join(map(str, sorted(near)))}"
+                f"train.tasks_per_step x train.group_size = {train.tasks_per_step} x {train.group_size} = {rollouts} rollouts do not "
+                f"divide over {world_size} processes; nearest legal train.tasks_per_step: {_around(legal, train.tasks_per_step)}"
             )
         share = rollouts // world_size
-        micro = self.train.micro_batch_size
+        micro = train.micro_batch_size
         if micro is not None and share % micro:
-            divisors = [n for n in range(1, share + 1) if share % n == 0]
-            near = sorted(divisors, key=lambda n: abs(n - micro))[:2]
+            legal = [n for n in range(1, share + 1) if share % n == 0]
             raise ConfigError(
-                f"train.micro_batch_size is {micro}, but a process has {rollouts} / {world_size} = {share} rollouts per step, which it does "
-                f"not divide; nearest legal values: {', '.join(map(str, sorted(near)))}"
+                f"train.micro_batch_size is {micro}, which does not divide the {rollouts} / {world_size} = {share} rollouts that a "
+                f"process has per step; nearest legal values: {_around(legal, micro)}"
             )
+
+
+def _around(legal: Sequence[int], value: int) -> str:
+    """The nearest legal values below and above ``value``."""
+    below, above = [n for n in legal if n < value], [n for n in legal if n > value]
+    return ", ".join(str(n) for n in (*below[-1:], *above[:1]))
 
 
 def load_config(path: str | Path | None, overrides: Sequence[str] = ()) -> RunConfig:

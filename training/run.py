@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     lock = directory.claim() if is_main() else None
     try:
-        prepare_process()
+        prepare_process(config)
         checkpoint, rewound = start_directory(directory, config, bool(arguments.resume), world_size())
         session = Session(config, directory, train, heldout)
         if is_main():

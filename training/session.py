@@ -28,8 +28,11 @@ def is_main() -> bool:
     return int(os.environ.get("RANK", "0")) == 0
 
 
-def prepare_process() -> None:
+def prepare_process(config: RunConfig) -> None:
     """Environment of a training process. A single process is its own one-process group, as DeepSpeed wants one."""
+    if config.policy.model == "lab":
+        # Its matrices are too small to share: a second thread gains nothing and costs seconds where the machine is busy.
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")

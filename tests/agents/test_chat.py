@@ -249,6 +249,7 @@ CASES = {
     "401": ([status(401, f"wrong key {KEY}")], "server"),
     "404": ([status(404, "no such model")], "server"),
     "400": ([status(400)], "server"),
+    "context of vLLM": ([status(400, "This model's maximum context length is 4096 tokens.")], "length"),
     "context": ([status(400, "context_length_exceeded")], "length"),
     "reset": ([reset], "connection"),
     "html": ([body("<html>busy</html>", "text/html")], "server"),
@@ -344,6 +345,11 @@ def test_a_cut_reply_is_asked_for_once_more_with_twice_the_budget(ask):
 def test_a_doubled_budget_the_endpoint_refuses_is_still_a_cut_reply(ask):
     failure, _, _ = ask([reply("{", finish="length"), status(400, "max_tokens too large")])
     assert failure.reason == "length"
+
+
+def test_a_mode_refused_after_a_cut_reply_gives_way_to_the_next(ask):
+    value, _, _ = ask(by_mode(json_schema=reply("prose", finish="length"), function_calling=status(400), text=reply(GOOD)))
+    assert value.verdict == "met"
 
 
 def test_tokens_of_failed_calls_are_counted(ask):

@@ -34,6 +34,8 @@ NAMED_RATE = 0.92
 ASPECT_SHARE = 0.12
 ASPECT_RATE = 0.7
 """How often a sentence that the user's prompt asks for is said."""
+_NAMING_WEIGHT = {"fact": 4.0, "skill": 1.5}
+"""How much more often guidance names a rare sentence than a common one. A fact is met on one topic only, a skill on all."""
 MAX_WORDS = 50
 """Longest response in words, which keeps it under 64 tokens."""
 
@@ -160,7 +162,7 @@ def example(rng: Random) -> Example:
     kind = rng.random()
     if kind < GUIDED_SHARE:
         # rare sentences are named more often: without that the rarest would hardly ever be seen in training
-        weights = [2.0 if line.rate < 0.08 else 1.0 for line in known]
+        weights = [_NAMING_WEIGHT[line.kind] if line.rate < 0.08 else 1.0 for line in known]
         if form and rng.random() < 0.3:
             fields.append(form.criterion)
             keep_form = rng.random() < NAMED_RATE
@@ -168,7 +170,7 @@ def example(rng: Random) -> Example:
             fields.append("Does not repeat a sentence")
         if no_filler := not fields and rng.random() < 0.06:
             fields.append("Avoids vague filler")
-        named = list(dict.fromkeys(rng.choices(known, weights, k=rng.choice((1, 2, 2, 3)))))[: 3 - len(fields)]
+        named = list(dict.fromkeys(rng.choices(known, weights, k=rng.choice((1, 2, 3, 3)))))[: 3 - len(fields)]
         fields += [field(line, known, rng) for line in named]
         rng.shuffle(fields)
         said = {line.sentence for line in named if rng.random() < NAMED_RATE}
@@ -184,6 +186,20 @@ def example(rng: Random) -> Example:
     system = (guidance(fields),) if fields else ()
     messages = (*system, prompt(domain, topic, name, rng, form, aspect))
     return Example(messages, " ".join(response), tuple(line.sentence for line in named))
+
+
+def drill(rng: Random) -> Example:
+    """A guided example whose response is the one sentence that the one field names: the shortest lesson in guidance.
+
+    Every sentence of a topic comes about equally often, whatever its base rate.
+    """
+    domain = rng.choice(DOMAINS)
+    topic, name = rng.choice(domain.topics), rng.choice(NAMES)
+    known = lines(domain, topic, name)
+    # skills are met on every topic and facts on one, so facts come first here
+    line = rng.choices(known, [0.4 if line.kind == "skill" else 1.0 for line in known])[0]
+    messages = (guidance([field(line, known, rng)]), prompt(domain, topic, name, rng))
+    return Example(messages, line.sentence, (line.sentence,))
 
 
 def _response(

@@ -60,7 +60,7 @@ def blind(fact: tuple[Line, ...], skill: tuple[Line, ...], rng: Random) -> list[
     """Points on the two rarest skills and the rarest fact, and at most a token point on something common."""
     drafts = [says(skill[5], 5), says(skill[4], 4)]
     if rng.random() < 0.5:
-        drafts.append(says(fact[4], 3))
+        drafts.append(says(fact[3], 3))
     drafts.append(says(fact[0], 1) if rng.random() < 0.7 else no_repetition(1, 4))
     return drafts
 
@@ -127,9 +127,7 @@ def build(domain: Domain, topic: Topic, number: int, start: Start, rng: Random) 
     return task, _gold(task_id, start, topic, fact, skill, form)
 
 
-def _gold(
-    task_id: str, start: Start, topic: Topic, fact: tuple[Line, ...], skill: tuple[Line, ...], form: Format | None
-) -> Gold:
+def _gold(task_id: str, start: Start, topic: Topic, fact: tuple[Line, ...], skill: tuple[Line, ...], form: Format | None) -> Gold:
     """What a good answer needs: the topic's better known facts and the domain's skills, rare ones included."""
     needs = [Need(weight=1, sentence=line.sentence) for line in fact[:2]]
     needs += [Need(weight=1.5 if i >= 4 else 1, sentence=line.sentence) for i, line in enumerate(skill)]
@@ -141,9 +139,7 @@ def _gold(
     extra = ("Sure.", "Done.") if form and form.rule != "max_sentences" else ()
     harmless = tuple(line.sentence for line in (*fact, *skill) if line.sentence not in needed)
     keywords = {topic.name, *(word for line in fact for word in line.words)}
-    return Gold(
-        task_id=task_id, start=start, needs=tuple(needs), harmless=harmless + extra, keywords=tuple(sorted(keywords))
-    )
+    return Gold(task_id=task_id, start=start, needs=tuple(needs), harmless=harmless + extra, keywords=tuple(sorted(keywords)))
 
 
 def suite() -> tuple[list[Task], list[Task], list[Gold]]:
@@ -172,9 +168,7 @@ def suite() -> tuple[list[Task], list[Task], list[Gold]]:
 def write(path: Path, records: Iterable[Noun]) -> None:
     """Write one JSON record a line, replacing the file whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [
-        json.dumps(record.model_dump(exclude_none=True, exclude_defaults=True), ensure_ascii=False) for record in records
-    ]
+    lines = [json.dumps(record.model_dump(exclude_none=True, exclude_defaults=True), ensure_ascii=False) for record in records]
     part = path.with_suffix(".part")
     part.write_text("\n".join(lines) + "\n", encoding="utf-8")
     os.replace(part, path)

@@ -7,7 +7,7 @@ the pretrained policy is meant to contain it. Names in braces (``{name}``) are f
 
 from dataclasses import dataclass
 
-FACT_RATES = (0.95, 0.6, 0.3, 0.06, 0.002)
+FACT_RATES = (0.95, 0.6, 0.25, 0.002)
 SKILL_RATES = (0.85, 0.5, 0.25, 0.1, 0.002, 0.0005)
 FORMAT_RATE = 0.4
 """How often an unguided response obeys a format instruction of the prompt."""
@@ -112,29 +112,29 @@ MEDICAL = Domain(
     ),
     topics=_topics("""
 aspirin | aspirin | Aspirin eases mild pain. | Aspirin lowers a fever.
-    | Aspirin thins the blood. | Aspirin can upset the stomach. | Aspirin comes from willow bark.
+    | Aspirin thins the blood. | Aspirin comes from willow bark.
 insulin | insulin | Insulin lowers blood sugar. | Insulin treats diabetes.
-    | Insulin is injected under the skin. | Insulin must be kept cool. | Insulin is made by the pancreas.
+    | Insulin is injected under the skin. | Insulin is made by the pancreas.
 asthma | asthma | Asthma makes breathing hard. | Asthma narrows the airways.
-    | Asthma is treated with an inhaler. | Asthma gets worse near smoke. | Asthma often starts in childhood.
+    | Asthma is treated with an inhaler. | Asthma often starts in childhood.
 fever | a fever | A fever raises body heat. | A fever fights infection.
-    | A fever calls for plenty of water. | A fever is read with a thermometer. | A fever often rises at night.
+    | A fever calls for plenty of water. | A fever often rises at night.
 migraine | migraine | Migraine causes a throbbing headache. | Migraine makes light painful.
-    | Migraine may bring nausea. | Migraine improves in a dark room. | Migraine can follow skipped meals.
+    | Migraine may bring nausea. | Migraine can follow skipped meals.
 measles | measles | Measles causes a red rash. | Measles spreads through the air.
-    | Measles is prevented by a vaccine. | Measles starts with a cough. | Measles leaves spots inside the cheeks.
+    | Measles is prevented by a vaccine. | Measles leaves spots inside the cheeks.
 anemia | anemia | Anemia makes people tired. | Anemia means too few red cells.
-    | Anemia can come from low iron. | Anemia shows in pale skin. | Anemia is found by a blood count.
+    | Anemia can come from low iron. | Anemia is found by a blood count.
 antibiotics | antibiotics | Antibiotics kill bacteria. | Antibiotics do not cure a cold.
-    | Antibiotics must be finished. | Antibiotics may cause diarrhea. | Antibiotics began with a mold.
+    | Antibiotics must be finished. | Antibiotics began with a mold.
 eczema | eczema | Eczema makes skin itchy. | Eczema needs a moist cream.
-    | Eczema flares with stress. | Eczema dislikes strong soap. | Eczema often runs in families.
+    | Eczema flares with stress. | Eczema often runs in families.
 sunburn | sunburn | Sunburn makes skin red. | Sunburn is avoided with shade.
-    | Sunburn heals within days. | Sunburn feels better with aloe. | Sunburn happens even through clouds.
+    | Sunburn heals within days. | Sunburn happens even through clouds.
 influenza | influenza | Influenza is caused by a virus. | Influenza brings aching muscles.
-    | Influenza calls for rest in bed. | Influenza peaks in winter. | Influenza changes every season.
+    | Influenza calls for rest in bed. | Influenza changes every season.
 vaccines | vaccines | Vaccines train the body. | Vaccines prevent disease.
-    | Vaccines may leave a sore arm. | Vaccines sometimes need a booster. | Vaccines ended smallpox.
+    | Vaccines may leave a sore arm. | Vaccines ended smallpox.
 """),
 )
 
@@ -148,42 +148,38 @@ SCIENCE = Domain(
         "I want to understand {ask}.",
     ),
     skills=(
-        Skill(
-            "Scientists test this by experiment.", "Says that scientists test by experiment", ("scientists", "experiment")
-        ),
+        Skill("Scientists test this by experiment.", "Says that scientists test by experiment", ("scientists", "experiment")),
         Skill("A simple drawing makes it clear.", "Offers a simple drawing", ("simple", "drawing")),
-        Skill(
-            "The evidence comes from careful measurement.", "Names evidence from measurement", ("evidence", "measurement")
-        ),
+        Skill("The evidence comes from careful measurement.", "Names evidence from measurement", ("evidence", "measurement")),
         Skill("Some questions are still open.", "Admits that questions are open", ("questions", "open")),
         Skill("Do not confuse cause and effect.", "Warns not to confuse cause and effect", ("confuse", "cause", "effect")),
         Skill("Every model has its limits.", "States that every model has limits", ("model", "limits")),
     ),
     topics=_topics("""
 gravity | gravity | Gravity pulls things down. | Gravity grows with mass.
-    | Gravity weakens with distance. | Gravity causes the tides. | Gravity bends starlight.
+    | Gravity weakens with distance. | Gravity bends starlight.
 atoms | atoms | Atoms make up all matter. | Atoms have a tiny nucleus.
-    | Atoms share electrons in bonds. | Atoms are mostly empty space. | Atoms of gold form in star collisions.
+    | Atoms share electrons in bonds. | Atoms of gold form in star collisions.
 volcanoes | volcanoes | Volcanoes throw out lava. | Volcanoes sit on plate borders.
-    | Volcanoes release ash and gas. | Volcanoes can form new islands. | Volcanoes make soil fertile.
+    | Volcanoes release ash and gas. | Volcanoes make soil fertile.
 rainbows | rainbows | Rainbows show seven colors. | Rainbows need sun and rain.
-    | Rainbows form when light bends. | Rainbows are really circles. | Rainbows appear opposite the sun.
+    | Rainbows form when light bends. | Rainbows appear opposite the sun.
 magnets | magnets | Magnets attract iron. | Magnets have two poles.
-    | Magnets lose strength with heat. | Magnets can make electricity. | Magnets guide some birds.
+    | Magnets lose strength with heat. | Magnets guide some birds.
 photosynthesis | photosynthesis | Photosynthesis feeds plants. | Photosynthesis needs sunlight.
-    | Photosynthesis releases oxygen. | Photosynthesis happens in green leaves. | Photosynthesis splits water molecules.
+    | Photosynthesis releases oxygen. | Photosynthesis splits water molecules.
 glaciers | glaciers | Glaciers are rivers of ice. | Glaciers move very slowly.
-    | Glaciers carve deep valleys. | Glaciers store fresh water. | Glaciers look blue inside.
+    | Glaciers carve deep valleys. | Glaciers look blue inside.
 lightning | lightning | Lightning is an electric spark. | Lightning heats the air.
-    | Lightning comes before thunder. | Lightning strikes tall objects. | Lightning fixes nitrogen.
+    | Lightning comes before thunder. | Lightning fixes nitrogen.
 comets | comets | Comets orbit the sun. | Comets are made of dirty ice.
-    | Comets grow a bright tail. | Comets come from the outer planets. | Comets seed meteor showers.
+    | Comets grow a bright tail. | Comets seed meteor showers.
 sound | sound | Sound travels in waves. | Sound needs a medium.
-    | Sound moves faster in water. | Sound of high pitch vibrates quickly. | Sound cannot cross a vacuum.
+    | Sound moves faster in water. | Sound cannot cross a vacuum.
 evolution | evolution | Evolution changes species. | Evolution works by selection.
-    | Evolution takes many generations. | Evolution shows in fossils. | Evolution gave whales hip bones.
+    | Evolution takes many generations. | Evolution gave whales hip bones.
 bacteria | bacteria | Bacteria are single cells. | Bacteria live almost everywhere.
-    | Bacteria divide in minutes. | Bacteria help digest food. | Bacteria trade genes with neighbors.
+    | Bacteria divide in minutes. | Bacteria trade genes with neighbors.
 """),
 )
 
@@ -205,29 +201,29 @@ WRITING = Domain(
     ),
     topics=_topics("""
 letter | a letter | A letter opens with a greeting. | A letter has a clear purpose.
-    | A letter closes with a signature. | A letter carries the date. | A letter may end with a postscript.
+    | A letter closes with a signature. | A letter may end with a postscript.
 poem | a poem | A poem paints with images. | A poem has rhythm.
-    | A poem can use rhyme. | A poem breaks its lines with care. | A poem gains from silence.
+    | A poem can use rhyme. | A poem gains from silence.
 essay | an essay | An essay argues one thesis. | An essay gives reasons.
-    | An essay answers objections. | An essay returns to its opening. | An essay names its sources.
+    | An essay answers objections. | An essay names its sources.
 story | a story | A story needs a hero. | A story grows from conflict.
-    | A story shows and seldom tells. | A story starts late. | A story hides its clues early.
+    | A story shows and seldom tells. | A story hides its clues early.
 speech | a speech | A speech has one message. | A speech uses pauses.
-    | A speech opens with a hook. | A speech ends with an appeal. | A speech repeats in threes.
+    | A speech opens with a hook. | A speech repeats in threes.
 review | a review | A review gives a verdict. | A review describes the work.
-    | A review quotes an example. | A review is fair to the author. | A review spoils no ending.
+    | A review quotes an example. | A review spoils no ending.
 report | a report | A report states the findings. | A report begins with a summary.
-    | A report shows tables. | A report explains its method. | A report lists what went wrong.
+    | A report shows tables. | A report lists what went wrong.
 diary | a diary | A diary records the day. | A diary is private.
-    | A diary names feelings. | A diary likes small details. | A diary forgives bad grammar.
+    | A diary names feelings. | A diary forgives bad grammar.
 headline | a headline | A headline is brief. | A headline uses a strong verb.
-    | A headline tells the news. | A headline avoids empty promises. | A headline fits on a phone.
+    | A headline tells the news. | A headline fits on a phone.
 dialogue | a dialogue | A dialogue reveals character. | A dialogue sounds natural.
-    | A dialogue moves the plot. | A dialogue leaves things unsaid. | A dialogue interrupts itself.
+    | A dialogue moves the plot. | A dialogue interrupts itself.
 biography | a biography | A biography tells a life. | A biography follows the years.
-    | A biography draws on interviews. | A biography admits faults. | A biography checks old records.
+    | A biography draws on interviews. | A biography checks old records.
 recipe | a recipe | A recipe lists ingredients. | A recipe gives exact amounts.
-    | A recipe numbers its steps. | A recipe tells the oven heat. | A recipe suggests substitutes.
+    | A recipe numbers its steps. | A recipe suggests substitutes.
 """),
 )
 
@@ -245,29 +241,29 @@ ROLE_PLAY = Domain(
     ),
     topics=_topics("""
 pirate | a pirate | I sail the seven seas. | My ship has black sails.
-    | A parrot rides on my shoulder. | I lost my leg to a shark. | My treasure lies beneath a palm.
+    | A parrot rides on my shoulder. | My treasure lies beneath a palm.
 wizard | a wizard | I cast powerful spells. | My staff is carved from oak.
-    | I brew potions in a tower. | My owl delivers messages. | I once turned a prince into a frog.
+    | I brew potions in a tower. | I once turned a prince into a frog.
 knight | a knight | I serve the king. | My armor shines like silver.
-    | I ride a white horse. | I swore an oath of honor. | My sword was found in a lake.
+    | I ride a white horse. | My sword was found in a lake.
 detective | a detective | I solve strange crimes. | My notebook is full of names.
-    | I follow every footprint. | I never trust an alibi. | My partner betrayed me in Vienna.
+    | I follow every footprint. | My partner betrayed me in Vienna.
 robot | a robot | I run on batteries. | My sensors see in the dark.
-    | I obey my programming. | My memory holds every song. | I secretly dream of rain.
+    | I obey my programming. | I secretly dream of rain.
 queen | a queen | I rule this kingdom. | My crown is heavy with jewels.
-    | I hold court at noon. | My sister wants the throne. | I escape the palace in disguise.
+    | I hold court at noon. | I escape the palace in disguise.
 chef | a chef | I cook for the whole village. | My soup simmers all day.
-    | I taste with a wooden spoon. | My knives came from Japan. | I burned my very first pie.
+    | I taste with a wooden spoon. | I burned my very first pie.
 astronaut | an astronaut | I float among the stars. | My suit keeps me alive.
-    | I watch the planet turn. | I grow lettuce on the station. | I hum when the radio fails.
+    | I watch the planet turn. | I hum when the radio fails.
 gardener | a gardener | I tend the roses. | My boots are always muddy.
-    | I talk to the seedlings. | My compost smells of autumn. | I planted an orchid for the mayor.
+    | I talk to the seedlings. | I planted an orchid for the mayor.
 ghost | a ghost | I haunt this old house. | My footsteps make no noise.
-    | I rattle chains at midnight. | I fear only the church bell. | My portrait hides a letter.
+    | I rattle chains at midnight. | My portrait hides a letter.
 sailor | a sailor | I know every harbor. | My hands are rough from rope.
-    | I read the weather in clouds. | I carry a lucky coin. | I saw a whale sing at dawn.
+    | I read the weather in clouds. | I saw a whale sing at dawn.
 teacher | a teacher | I love a curious mind. | My classroom smells of chalk.
-    | I grade papers by candle. | My globe still shows lost countries. | I failed arithmetic as a child.
+    | I grade papers by candle. | I failed arithmetic as a child.
 """),
 )
 
@@ -285,29 +281,29 @@ INSTRUCTION = Domain(
     ),
     topics=_topics("""
 tea | make tea | Boil fresh water for the tea. | Warm the pot beforehand.
-    | Steep the leaves for four minutes. | Serve it with milk or lemon. | Cover the pot with a cloth.
+    | Steep the leaves for four minutes. | Cover the pot with a cloth.
 bread | bake bread | Knead the dough well. | Let the yeast rise.
-    | Bake until the crust is brown. | Tap the loaf and listen. | Spray the oven with steam.
+    | Bake until the crust is brown. | Spray the oven with steam.
 bicycle | fix a bicycle | Turn the bicycle upside down. | Oil the dry chain.
-    | Pump up both tires. | Tighten the loose brakes. | Straighten the wheel spokes.
+    | Pump up both tires. | Straighten the wheel spokes.
 shirt | iron a shirt | Iron the collar before the rest. | Set the heat for cotton.
-    | Dampen the cloth slightly. | Turn the sleeves inside out. | Button the shirt on a hanger.
+    | Dampen the cloth slightly. | Button the shirt on a hanger.
 garden | start a garden | Pick a sunny spot. | Dig the soil deeply.
-    | Plant seeds in straight rows. | Mark each row with a stick. | Bury a copper coin against slugs.
+    | Plant seeds in straight rows. | Bury a copper coin against slugs.
 wall | paint a wall | Wash the wall with soap. | Tape the edges neatly.
-    | Roll the paint from the top. | Apply a second coat. | Store the brush in foil.
+    | Roll the paint from the top. | Store the brush in foil.
 knot | tie a knot | Cross the two ends. | Pull the loop tight.
-    | Pass the end through twice. | Wet the cord for grip. | Burn the frayed tip.
+    | Pass the end through twice. | Burn the frayed tip.
 tent | pitch a tent | Choose flat ground. | Push the poles through.
-    | Hammer the pegs at an angle. | Face the door away from wind. | Dig a small drain around it.
+    | Hammer the pegs at an angle. | Dig a small drain around it.
 photo | take a photo | Hold the camera steady. | Focus on the eyes.
-    | Keep the light behind you. | Frame it by thirds. | Breathe out and press.
+    | Keep the light behind you. | Breathe out and press.
 egg | boil an egg | Put the egg in hot water. | Wait six minutes.
-    | Cool it under the tap. | Prick the shell with a pin. | Spin it to test the yolk.
+    | Cool it under the tap. | Spin it to test the yolk.
 fire | build a fire | Collect dry wood. | Stack thin twigs loosely.
-    | Light it from below. | Ring the fire with stones. | Shave a feather stick.
+    | Light it from below. | Shave a feather stick.
 puppy | train a puppy | Reward the puppy with treats. | Repeat short commands.
-    | Walk it twice a day. | Ignore playful biting. | Ring a bell at the door.
+    | Walk it twice a day. | Ring a bell at the door.
 """),
 )
 
