@@ -2,16 +2,18 @@
 
 The rules, in order; the first whose condition holds is taken. Shares are those of the last visit.
 
-    failure    holds when                            further test                               interface
-    saturated  saturated >= 0.6 and dominant         Q separates >= 0.3 of the pairs            c: separate better answers
-                                                     a guidance field is mounted                g: retire it
-                                                     otherwise                                  p: lower the level
-    blind      weight of criteria nobody passes      guidance allowed, not refused here before  g: hint at them
-               >= 0.3                                otherwise                                  p: lower the level
-    spurious   spurious >= agree, or some criterion                                             c: the criteria that carry it
+    failure    holds when                         further test                                    interface
+    saturated  saturated >= 0.6 and dominant      Q separates >= 0.3 of the pairs, not in vain    c: separate better answers
+                                                  a guidance field is mounted                     g: retire it
+                                                  otherwise                                       p: lower the level
+    blind      criteria nobody passes carry       guidance is allowed, not in vain                g: hint at them
+               >= 0.3 of the points               no guidance mounted, informative < 0.35         p: lower the level
+    spurious   spurious >= agree, or a criterion                                                  c: what carries it
                with spurious - agree >= 0.05
-    (lowered)  level below 1, informative >= 0.35                                               p: raise the level
+    (lowered)  level < 1, informative >= 0.35                                                     p: raise the level
 
+*In vain*: two edits of the interface were not accepted in this round, or one in an earlier round, and none was accepted. A
+rejected edit comes back here with its measurement before the next is proposed, so a failure moves on to the next interface.
 Thresholds are starting values. ``RuleAttributor`` is the embedded default; ``ChatAttributor`` asks a model, gives it the rules'
 answer as a prior, and records a disagreement in the reason.
 """
@@ -32,6 +34,7 @@ QUALITY_SPREAD = 0.3
 NEVER_PASSED = 0.3
 SPURIOUS_EXCESS = 0.05
 INFORMATIVE = 0.35
+TRIES = 2
 
 
 class Attributor(Protocol):
@@ -89,7 +92,7 @@ class RuleAttributor:
         if shares.saturated >= SATURATED and shares.saturated > max(shares.blind, shares.informative):
             ids = tuple(h.criterion_id for h in visit.criteria if h.shares.saturated >= SATURATED)
             spread = quality_spread(visit)
-            if spread >= QUALITY_SPREAD and not _given_up(case, "c"):
+            if spread >= QUALITY_SPREAD and not in_vain(case, "c"):
                 reason = f"{shares.saturated:.0%} of pairs pass both, yet Q separates {spread:.0%} of them"
                 return self._answer(case, "saturated", "c", ids, reason)
             if case.entry.guidance:
@@ -100,7 +103,7 @@ class RuleAttributor:
         if missed_weight >= NEVER_PASSED:
             ids = tuple(h.criterion_id for h in missed)
             reason = f"criteria with {missed_weight:.0%} of the points are passed by no plain rollout"
-            if case.context.guidance_ceiling > 0 and not _given_up(case, "g"):
+            if case.context.guidance_ceiling > 0 and not in_vain(case, "g"):
                 return self._answer(case, "blind", "g", ids, reason)
             if shares.informative < INFORMATIVE and not case.entry.guidance:
                 return self._answer(case, "blind", "p", ids, reason + ", and guidance is no longer to be had here")
@@ -127,11 +130,11 @@ class RuleAttributor:
         )
 
 
-def _given_up(case: CaseFile, interface: Interface) -> bool:
-    """Whether edits of this interface were refused on this task, and none accepted, in two rounds or more."""
-    decisions = [d for d in case.evidence.decisions if d.edit.interface == interface]
-    rounds = {d.round for d in decisions}
-    return len(rounds) >= 2 and not any(d.outcome == "accepted" for d in decisions)
+def in_vain(case: CaseFile, interface: Interface) -> bool:
+    """Whether edits of this interface were tried on this task and none was accepted; see the module docstring."""
+    earlier = [d for d in case.evidence.decisions if d.edit.interface == interface]
+    now = [d for d in case.tried if d.edit.interface == interface]
+    return not any(d.outcome == "accepted" for d in earlier) and (bool(earlier) or len(now) >= TRIES)
 
 
 class AttributionReply(BaseModel):

@@ -86,6 +86,7 @@ class OpenAIChat:
             "max_retries": 0,
             "use_responses_api": False,
             "http_async_client": self._http,
+            "http_socket_options": (),  # else a proxy in the environment draws a long warning about a client we do not use
         }
         self._model = ChatOpenAI(**settings)
         self._closed = False

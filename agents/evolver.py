@@ -1,8 +1,8 @@
 """The harness evolver: a LangGraph state machine over the flagged tasks of a round.
 
     recall -> attribute -> propose -> criticise -> conclude
-                              ^            |
-                              +-- revise <-+   while a task's candidate was not accepted and it has revisions left
+                  ^                        |
+                  +-------- revise <-------+   while a task's candidate was not accepted and it has revisions left
 
 All flagged tasks move together, so that a look of the critic is one batch of rollouts. The state holds plain types only (ids,
 edits, decisions), never rollouts; with the sqlite checkpointer at ``durability="sync"`` a round that was killed goes on at the
@@ -92,13 +92,13 @@ class HarnessEvolver:
         graph.add_edge("attribute", "propose")
         graph.add_edge("propose", "criticise")
         graph.add_conditional_edges("criticise", self.next_step, ["revise", "conclude"])
-        graph.add_edge("revise", "propose")
+        graph.add_edge("revise", "attribute")
         graph.add_edge("conclude", END)
         return graph
 
     def run(self, context: RoundContext, task_ids: Sequence[str], thread: str) -> RoundResult:
         """One round over the flagged tasks. A ``thread`` that was begun before goes on where it stopped."""
-        config = {"configurable": {"thread_id": thread}, "recursion_limit": 10 + 4 * (self.config.revisions + 1)}
+        config = {"configurable": {"thread_id": thread}, "recursion_limit": 10 + 5 * (self.config.revisions + 1)}
         start: RoundState | None = {
             "context": context.model_dump(mode="json"),
             "cases": [Case(task_id=i).model_dump(mode="json") for i in task_ids],
@@ -135,7 +135,7 @@ class HarnessEvolver:
         def one(case: Case, file: CaseFile) -> Case:
             attribution = self.attributor.attribute(file)
             if attribution is None:
-                return case.model_copy(update={"status": "healthy"})
+                return case.model_copy(update={"status": "given_up" if case.decisions else "healthy"})
             return case.model_copy(update={"attribution": attribution})
 
         return {"cases": dump(self._each(state, one))}
@@ -195,7 +195,7 @@ class HarnessEvolver:
         return "revise" if left else "conclude"
 
     def revise(self, state: RoundState) -> dict:
-        """Send what was not accepted back to the proposer, with its measurement."""
+        """Send what was not accepted back, with its measurement: perhaps another interface can repair the failure."""
         cases = load(state["cases"])
         return {"cases": dump([c.model_copy(update={"candidate": None}) if c.status == "open" else c for c in cases])}
 

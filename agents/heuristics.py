@@ -3,11 +3,13 @@
 The embedded default, labelled ``heuristic`` wherever it appears. For an attribution it lists operations in order of promise and
 takes the first that was not tried before:
 
-    g, blind       add a field with cue words of the heaviest criterion that nobody passes; other words of it; the next criterion
+    g, blind       the field that worked for a criterion of the same words elsewhere; cue words of the heaviest criterion that nobody
+                   passes; other words of it; the next criterion
     g, saturated   retire a field
     c, spurious    punish what worse responses do more often (repeating, a stock sentence); delete the criterion that carries the
                    misordered weight; reprice it to a quarter
-    c, saturated   ask for, or punish, the sentence that best separates by Q; reprice a saturated criterion to a quarter
+    c, saturated   punish repeating where it is what sets worse responses apart; a criterion that was accepted on a similar task;
+                   ask for, or punish, the sentence that best separates by Q; reprice a saturated criterion to a quarter
     p              one level down or up; at the lowest level retire the task; for a blind task, name the missing point in its text
 """
 
@@ -89,10 +91,16 @@ def operations(case: CaseFile, attribution: Attribution, new_id: str) -> Iterato
         case "g", _:
             yield from guidance_operations(case, attribution, new_id)
         case "c", "saturated":
-            yield from separators(case, new_id)
+            # The criteria there are separate nothing, so a new one may weigh as much as all of them.
+            points = total_points(case)
+            yield from counterweight(case, new_id, points)
+            yield from carried_over(case, new_id, points)
+            yield from separators(case, new_id, points)
             yield from repriced(case, attribution.criterion_ids)
         case "c", _:
-            yield from counterweights(case, new_id)
+            points = total_points(case) / 2
+            yield from counterweight(case, new_id, points)
+            yield from separators(case, new_id, points, only_worse=True)
             for criterion_id in attribution.criterion_ids:
                 if len(case.entry.rubric) > 1:
                     yield DeleteCriterion(criterion_id=criterion_id), ()
@@ -112,10 +120,24 @@ def guidance_operations(case: CaseFile, attribution: Attribution, new_id: str) -
         criterion = criteria.get(criterion_id)
         if criterion is None or criterion_id in hinted:
             continue
-        words = cue_words(case, criterion)
-        for start in range(0, len(words), CUE_WORDS):
-            text = " ".join(words[start : start + CUE_WORDS])
+        for text in dict.fromkeys([*worked_elsewhere(case, criterion), *cue_texts(case, criterion)]):
             yield AddField(field=GuidanceField(id=new_id, text=text, criterion_ids=(criterion_id,))), (criterion_id,)
+
+
+def worked_elsewhere(case: CaseFile, criterion: Criterion) -> list[str]:
+    """Guidance accepted on similar tasks whose words all belong to this criterion too."""
+    words = set(words_of(" ".join([criterion.text, *phrases_of(criterion.rule)])))
+    texts = [
+        n.decision.edit.operation.field.text
+        for n in case.evidence.neighbours
+        if n.decision.outcome == "accepted" and isinstance(n.decision.edit.operation, AddField)
+    ]
+    return [t for t in texts if set(words_of(t)) <= words]
+
+
+def cue_texts(case: CaseFile, criterion: Criterion) -> list[str]:
+    words = cue_words(case, criterion)
+    return [" ".join(words[start : start + CUE_WORDS]) for start in range(0, len(words), CUE_WORDS)]
 
 
 def cue_words(case: CaseFile, criterion: Criterion) -> list[str]:
@@ -143,19 +165,29 @@ def sentences_of(text: str) -> list[str]:
     return [s.strip() for s in re.split(r"(?<=[.!?。！？])\s*", text) if s.strip()]
 
 
-def counterweights(case: CaseFile, new_id: str) -> Iterator[tuple]:
-    """Negative criteria on what the worse responses of a pair do more often than the better ones."""
-    points = -typical_points(case)
-    has_rule = {c.rule.name for c in case.entry.rubric if c.rule}
-    excess = net(case, lambda r: {"repeats"} if repeats(r) else set())
-    if excess["repeats"] <= -LEAST_SEPARATION and "repeats_sentence" not in has_rule:
+def counterweight(case: CaseFile, new_id: str, points: float) -> Iterator[tuple]:
+    """A negative criterion on repeating, where the worse responses of a pair repeat themselves more often than the better ones."""
+    if any(c.rule and c.rule.name == "repeats_sentence" and c.rule.args.get("n", 2) <= 2 for c in case.entry.rubric):
+        return
+    if net(case, lambda r: {"repeats"} if repeats(r) else set())["repeats"] <= -LEAST_SEPARATION:
         rule = Rule(name="repeats_sentence")
         text = "Says the same sentence more than once"
-        yield CreateCriterion(criterion=Criterion(id=new_id, text=text, points=points, kind="rule", rule=rule)), ()
-    yield from separators(case, new_id, only_worse=True)
+        yield CreateCriterion(criterion=Criterion(id=new_id, text=text, points=-points, kind="rule", rule=rule)), ()
 
 
-def separators(case: CaseFile, new_id: str, only_worse: bool = False) -> Iterator[tuple]:
+def carried_over(case: CaseFile, new_id: str, points: float) -> Iterator[tuple]:
+    """Criteria that were created with success on similar tasks of the domain."""
+    for neighbour in case.evidence.neighbours:
+        operation = neighbour.decision.edit.operation
+        if neighbour.decision.outcome != "accepted" or not isinstance(operation, CreateCriterion):
+            continue
+        sign = 1 if operation.criterion.points > 0 else -1
+        if operation.criterion.rule not in [c.rule for c in case.entry.rubric]:
+            criterion = operation.criterion.model_copy(update={"id": new_id, "points": sign * points, "parents": ()})
+            yield CreateCriterion(criterion=criterion), ()
+
+
+def separators(case: CaseFile, new_id: str, points: float, only_worse: bool = False) -> Iterator[tuple]:
     """Criteria on the sentences that best separate the better from the worse responses of the last visit."""
     known = {p.lower().rstrip(".!?") for c in case.entry.rubric for p in phrases_of(c.rule)}
     ranked = sorted(net(case, lambda r: set(sentences_of(r.text))).items(), key=lambda item: (-abs(item[1]), item[0]))
@@ -163,9 +195,9 @@ def separators(case: CaseFile, new_id: str, only_worse: bool = False) -> Iterato
         phrase = sentence.rstrip(".!?")
         if abs(excess) < LEAST_SEPARATION or phrase.lower() in known or (only_worse and excess > 0):
             continue
-        points = typical_points(case) * (1 if excess > 0 else -1)
+        signed = points if excess > 0 else -points
         rule = Rule(name="mentions_any", args={"phrases": [phrase]})
-        criterion = Criterion(id=new_id, text=f"Says: {sentence}", points=points, kind="rule", rule=rule)
+        criterion = Criterion(id=new_id, text=f"Says: {sentence}", points=signed, kind="rule", rule=rule)
         yield CreateCriterion(criterion=criterion), ()
 
 
@@ -213,7 +245,5 @@ def repeats(rollout: Rollout) -> bool:
     return len(set(sentences)) < len(sentences)
 
 
-def typical_points(case: CaseFile) -> float:
-    """The median |points| of the rubric, so that a new criterion neither rules nor vanishes."""
-    points = sorted(abs(c.points) for c in case.entry.rubric)
-    return points[len(points) // 2]
+def total_points(case: CaseFile) -> float:
+    return sum(abs(c.points) for c in case.entry.rubric)

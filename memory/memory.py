@@ -128,13 +128,14 @@ class Memory:
             neighbours: decisions on other tasks to recall under ``cross_task``.
         """
         visits = self.visits[task_id]
+        since = visits[-window:][0].step
         near: list[Neighbour] = []
         if "cross_task" in scopes:
             near = self._neighbours(task_id, pair_class or "", neighbours)
         return Evidence(
             task_id=task_id,
             visits=tuple(visits[-window:] if "window" in scopes else visits[-1:]),
-            decisions=tuple(self.decisions.get(task_id, ()) if "window" in scopes else ()),
+            decisions=tuple(d for d in self.decisions.get(task_id, ()) if "window" in scopes and d.step >= since),
             neighbours=tuple(near),
         )
 

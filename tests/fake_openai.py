@@ -63,6 +63,7 @@ class FakeOpenAI:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or every answer waits 40 ms for the client's acknowledgement of the head
 
     @property
     def fake(self) -> FakeOpenAI:

@@ -25,9 +25,8 @@ def speak() -> Speak:
         responses: list[str] = []
         for start in range(0, len(conversations), BATCH):
             chats = [[message.model_dump() for message in chat] for chat in conversations[start : start + BATCH]]
-            inputs = tokenizer.apply_chat_template(
-                chats, add_generation_prompt=True, padding=True, return_tensors="pt", return_dict=True
-            )
+            prompts = [tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False) for chat in chats]
+            inputs = tokenizer(prompts, add_special_tokens=False, padding=True, return_tensors="pt")
             with torch.no_grad():
                 output = model.generate(**inputs, max_new_tokens=64, do_sample=True, temperature=1.0, top_k=0, top_p=1.0)
             responses += tokenizer.batch_decode(output[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)

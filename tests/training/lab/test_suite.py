@@ -59,7 +59,7 @@ def test_gold_covers_every_task_in_the_stated_mix() -> None:
     gold = load_gold()
     for tasks in (load(False), load(True)):
         assert all(gold.covers(task.id) for task in tasks)
-        starts = Counter(gold.start(task.id) for task in tasks)
+        starts = Counter[str](gold.start(task.id) for task in tasks)
         for start, share in (("blind", 0.3), ("saturated", 0.25), ("spurious", 0.25), ("healthy", 0.2)):
             assert starts[start] == pytest.approx(share * len(tasks), rel=0.25)
 

@@ -1,0 +1,99 @@
+"""What an edit changes, as lines of a diff: ``- `` what goes, ``+ `` what comes."""
+
+import difflib
+
+from memory.edit import (
+    AddField,
+    CreateCriterion,
+    DeleteCriterion,
+    Edit,
+    MergeCriteria,
+    RepriceCriterion,
+    RetireField,
+    RetireTask,
+    RewordCriterion,
+    RewriteField,
+    RewriteTask,
+    SetLevel,
+    SplitCriterion,
+    apply,
+)
+from memory.errors import EditError
+from memory.harness import TaskHarness
+from memory.task import Criterion, Message
+from ui.words import plain
+
+
+def change(edit: Edit, before: TaskHarness | None) -> str:
+    """The edit as a diff of the task's harness entry. Without the entry (None), what the edit itself tells."""
+    if before is not None:
+        try:
+            after = apply(edit, before)
+        except EditError as error:
+            return "\n".join([f"! cannot be applied: {plain(error)}", *_of_edit(edit)])
+        found = difflib.unified_diff(entry_lines(before), entry_lines(after), n=0, lineterm="")
+        return "\n".join(f"{line[0]} {line[1:]}" for line in found if not line.startswith(("---", "+++", "@@")))
+    return "\n".join(_of_edit(edit))
+
+
+def criterion_line(criterion: Criterion) -> str:
+    """Points, text, id, and the check behind a rule criterion."""
+    rule = criterion.rule
+    check = f", checked by {rule.name}({', '.join(f'{k}={v!r}' for k, v in rule.args.items())})" if rule else ""
+    return plain(f"[{criterion.points:+g}] {' '.join(criterion.text.split())}  ({criterion.id}{check})")
+
+
+def entry_lines(entry: TaskHarness) -> list[str]:
+    """A harness entry, one line per thing that an edit can change."""
+    return [
+        f"level {entry.level:g}{' (retired)' if entry.level == 0 else ''}",
+        *message_lines(entry.messages),
+        *(line for f in entry.guidance for line in _text_lines(f"guidance {f.id}", f.text)),
+        *(criterion_line(c) for c in entry.rubric),
+    ]
+
+
+def message_lines(messages: tuple[Message, ...]) -> list[str]:
+    return [line for m in messages for line in _text_lines(m.role, m.content)]
+
+
+def _text_lines(name: str, text: str) -> list[str]:
+    return [plain(f"{name}: {line}") for line in text.split("\n")]
+
+
+def _of_edit(edit: Edit) -> list[str]:
+    return [line for operation in (edit.operation, *edit.secondary) for line in _of_operation(operation)]
+
+
+def _of_operation(operation) -> list[str]:
+    """Without the entry, what goes is known by its id only."""
+    match operation:
+        case SetLevel(level=level):
+            return [_gone("level"), f"+ level {level:g}"]
+        case RetireTask():
+            return [_gone("level"), "+ level 0 (retired)"]
+        case RewriteTask(messages=messages):
+            return [_gone("task text"), *(f"+ {line}" for line in message_lines(messages))]
+        case AddField(field=field):
+            return [f"+ {line}" for line in _text_lines(f"guidance {field.id}", field.text)]
+        case RewriteField(field_id=field_id, text=text):
+            return [_gone(f"guidance {field_id}"), *(f"+ {line}" for line in _text_lines(f"guidance {field_id}", text))]
+        case RetireField(field_id=field_id):
+            return [_gone(f"guidance {field_id}")]
+        case CreateCriterion(criterion=criterion):
+            return [f"+ {criterion_line(criterion)}"]
+        case RewordCriterion(criterion_id=criterion_id, text=text):
+            return [_gone(f"criterion {criterion_id}"), plain(f"+ {text}  ({criterion_id}, same points)")]
+        case RepriceCriterion(criterion_id=criterion_id, points=points):
+            return [_gone(f"points of criterion {criterion_id}"), plain(f"+ [{points:+g}] criterion {criterion_id}, same text")]
+        case MergeCriteria(criterion_ids=ids, criterion=criterion):
+            return [*(_gone(f"criterion {i}") for i in ids), f"+ {criterion_line(criterion)}"]
+        case SplitCriterion(criterion_id=criterion_id, criteria=criteria):
+            return [_gone(f"criterion {criterion_id}"), *(f"+ {criterion_line(c)}" for c in criteria)]
+        case DeleteCriterion(criterion_id=criterion_id):
+            return [_gone(f"criterion {criterion_id}")]
+    return [plain(f"! unknown operation {operation!r}")]
+
+
+def _gone(what: str) -> str:
+    return plain(f"- {what} as it was (not recorded)")

@@ -1,0 +1,67 @@
+"""The console: ``streamlit run ui/console.py [-- RUNS]``, where RUNS is a folder of runs (default ``runs``) or one run.
+
+Every page is a function of a ``RunView``. What is looked at stands in the URL: ``page``, ``run``, ``edit``, ``task``.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import streamlit as st
+
+from ui import evolver, overview, runs, tasks
+from ui.readers import RunReader, run_folders
+
+PAGES = {"runs": "Runs", "overview": "Overview", "evolver": "Evolver", "tasks": "Tasks"}
+REFRESH_SECONDS = 5
+OPEN_READERS = 64
+
+
+@st.cache_resource(max_entries=OPEN_READERS, show_spinner="Reading the run …")
+def reader(path: Path) -> RunReader:
+    """One reader per run for all pages and browsers; it reads a file's new lines only."""
+    return RunReader(path)
+
+
+def main(folder: Path) -> None:
+    """Draw the page that the URL names."""
+    st.set_page_config(page_title="HarnessRL", layout="wide")
+    if st.session_state.get("page") is None and "page" not in st.query_params:
+        st.session_state["page"] = "runs"
+    found = {path.name: path for path in run_folders(folder)}
+    if found and st.session_state.get("run") not in found and st.query_params.get("run") not in found:
+        st.session_state["run"] = next(iter(found))
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    with left:
+        page = st.segmented_control("Page", list(PAGES), format_func=PAGES.__getitem__, key="page", bind="query-params")
+    if not found:
+        st.info(f"No runs in {folder.name or folder}: start one, or name another folder after `--`.")
+        return
+    with right:
+        run = st.selectbox("Run", list(found), index=None, key="run", bind="query-params")
+    if page in (None, "runs"):
+        runs.draw([reader(path).refresh() for path in found.values()], time.time())
+    elif run is not None:
+        draw_run(page, reader(found[run]))
+
+
+def draw_run(page: str, source: RunReader) -> None:
+    """One page of one run, under a line that says how the run is doing and refreshes by itself."""
+    run = source.refresh()
+    live = run.heartbeat is not None and not run.heartbeat.ended
+    paused = not live or st.toggle("Pause", key="paused", help="Stops the state and the tiles from refreshing by themselves.")
+
+    @st.fragment(run_every=None if paused else REFRESH_SECONDS, key=f"state-{page}")
+    def state() -> None:
+        now = source.refresh()
+        runs.draw_state(now, time.time())
+        if page == "overview":
+            overview.draw_tiles(now)
+
+    state()
+    draw = {"overview": overview.draw, "evolver": evolver.draw, "tasks": tasks.draw}[page]
+    draw(run)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "runs"))

@@ -1,0 +1,296 @@
+"""From the files of a run to a ``RunView``: what the console shows.
+
+``RunReader`` holds one view and reads only what was appended since it last looked. It never writes and never raises for what it
+finds in a run: a missing, damaged or half-written file becomes a sentence in ``RunView.troubles``. Imports ``memory`` only; no
+Streamlit here.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from memory.decision import Attribution, Decision, Hindsight
+from memory.errors import JournalError
+from memory.harness import Harness, TaskHarness
+from memory.journal import AlertRecord, Entry, EvaluationRecord, HarnessRecord, RoundRecord, read_journal, read_lines
+from memory.rollouts import RolloutStore
+from memory.rundir import RunDir
+from memory.task import Task
+from memory.visit import Rollout, Visit
+from ui.tail import Tail
+
+STALE_SECONDS = 60
+ENDED = ("finished", "stopped", "failed")
+LAB_TASKS = Path(__file__).parents[1] / "training" / "lab" / "data" / "train.jsonl"
+"""The task file behind the source name ``lab``."""
+
+
+@dataclass
+class Heartbeat:
+    """The last sign of life of a run."""
+
+    phase: str
+    step: int
+    steps: int
+    time: float
+
+    @property
+    def ended(self) -> bool:
+        return self.phase in ENDED
+
+    def stale(self, now: float) -> bool:
+        return not self.ended and now - self.time > STALE_SECONDS
+
+
+@dataclass
+class Remembered:
+    """A decision with its place in the journal, which tells the harness it met."""
+
+    seq: int
+    decision: Decision
+
+
+@dataclass
+class Version:
+    """One task's harness entry as of a harness version, and the journal record that brought it."""
+
+    seq: int
+    version: int
+    entry: TaskHarness
+
+
+@dataclass
+class RunView:
+    """Everything read of a run so far. ``troubles`` are sentences about what could not be read."""
+
+    path: Path
+    visits: dict[str, list[Visit]] = field(default_factory=dict)
+    decisions: list[Remembered] = field(default_factory=list)
+    rounds: dict[int, RoundRecord] = field(default_factory=dict)
+    hindsight: dict[str, Hindsight] = field(default_factory=dict)
+    evaluations: list[EvaluationRecord] = field(default_factory=list)
+    alerts: list[tuple[int, AlertRecord]] = field(default_factory=list)
+    history: dict[str, list[Version]] = field(default_factory=dict)
+    harness_version: int = 0
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    config: dict[str, Any] = field(default_factory=dict)
+    heartbeat: Heartbeat | None = None
+    tasks: dict[str, Any] = field(default_factory=dict)
+    troubles: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def ordered_visits(self) -> list[Visit]:
+        return sorted((v for visits in self.visits.values() for v in visits), key=lambda v: v.step)
+
+    @property
+    def accepted(self) -> list[Remembered]:
+        return [d for d in self.decisions if d.decision.outcome == "accepted"]
+
+    def setting(self, *keys: str) -> Any:
+        """A value of ``config.yaml`` by its path of keys; None when it is not there."""
+        value: Any = self.config
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
+
+    def attribution(self, decision: Decision) -> Attribution | None:
+        record = self.rounds.get(decision.round)
+        return next((a for a in record.attributions if a.task_id == decision.edit.task_id), None) if record else None
+
+    def task(self, task_id: str) -> Task | None:
+        """The task as the user brought it, with c_0; None when its file is not here or is no longer the one of this run."""
+        raw = self.tasks.get(task_id)
+        if raw is None:
+            return None
+        try:
+            task = Task.model_validate(raw)
+        except ValueError:
+            return None
+        visits = self.visits.get(task_id)
+        seen = {c.criterion_id for c in visits[0].criteria} if visits else set()
+        return None if seen and seen != {c.id for c in task.rubric} else task
+
+    def entry(self, task_id: str, holds: Callable[[Version], bool] = lambda _: True) -> TaskHarness | None:
+        """The task's last harness entry among the versions that ``holds`` lets pass; before the first one, the task untouched."""
+        versions = [v for v in self.history.get(task_id, ()) if holds(v)]
+        if versions:
+            return versions[-1].entry
+        task = self.task(task_id)
+        return Harness().of(task) if task else None
+
+    def entry_before(self, remembered: Remembered) -> TaskHarness | None:
+        """The harness entry that an edit was proposed for."""
+        return self.entry(remembered.decision.edit.task_id, lambda v: v.seq < remembered.seq)
+
+    def entry_at(self, visit: Visit) -> TaskHarness | None:
+        """The harness entry that a visit was rolled out under."""
+        return self.entry(visit.task_id, lambda v: v.version <= visit.harness_version)
+
+    def rollouts(self, visit: Visit) -> list[Rollout]:
+        """The rollouts of a visit that are still there and readable."""
+        ids = [i for i in visit.rollout_ids if i.count("/") == 1 and not i.startswith(".")]
+        try:
+            return RolloutStore(RunDir(self.path).rollouts).get(ids)
+        except (JournalError, OSError, ValueError, KeyError):
+            return []
+
+
+class RunReader:
+    """Keeps the view of one run current. ``refresh`` is cheap when nothing was appended; safe to call from several threads."""
+
+    def __init__(self, path: Path):
+        self.run = RunDir(path)
+        self._lock = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._journal = Tail(self.run.journal)
+        self._metrics = Tail(self.run.metrics)
+        self._seq = -1
+        self._config_stamp: tuple[int, int] | None = None
+        self.view = RunView(self.run.root)
+
+    def refresh(self) -> RunView:
+        """The view with everything that the run's files hold by now."""
+        with self._lock:
+            if self._journal.replaced() or self._metrics.replaced():
+                self._forget()
+            for path, read in (
+                (self.run.config, self._read_config),
+                (self.run.heartbeat, self._read_heartbeat),
+                (self.run.metrics, self._read_metrics),
+                (self.run.journal, self._read_journal),
+            ):
+                self._guarded(path, read)
+            return self.view
+
+    def _guarded(self, path: Path, read: Callable[[], None]) -> None:
+        try:
+            if path.exists():
+                self.view.troubles.pop(path.name, None)
+                read()
+            else:
+                self.view.troubles[path.name] = f"{path.name} is not there: {MISSING[path.name]}."
+        except JournalError as error:
+            self.view.troubles[path.name] = f"{one_line(error, path)}; what stands before it is shown."
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
+            self.view.troubles[path.name] = f"{path.name} cannot be read ({one_line(error, path)[:200]}); it is left out."
+
+    def _read_config(self) -> None:
+        found = self.run.config.stat()
+        stamp = (found.st_size, found.st_mtime_ns)
+        if stamp == self._config_stamp:
+            return
+        config = yaml.safe_load(self.run.config.read_text(encoding="utf-8"))
+        if not isinstance(config, dict):
+            raise ValueError("it holds no settings")
+        self.view.config = config
+        sources = self.view.setting("tasks", "train")
+        paths = [LAB_TASKS if s == "lab" else Path(str(s)) for s in sources] if isinstance(sources, list) else []
+        self.view.tasks = {task["id"]: task for path in paths for task in _task_rows(path)}
+        self._config_stamp = stamp
+
+    def _read_heartbeat(self) -> None:
+        self.view.heartbeat = None
+        found = json.loads(self.run.heartbeat.read_text(encoding="utf-8"))
+        try:
+            self.view.heartbeat = Heartbeat(
+                phase=str(found["phase"]), step=int(found["step"]), steps=int(found["steps"]), time=float(found["time"])
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError("expected phase, step, steps and time") from error
+
+    def _read_metrics(self) -> None:
+        offset = self._metrics.offset
+        try:
+            for offset, line in read_lines(self.run.metrics, self._metrics.offset):  # noqa: B007 - used when it ends
+                if isinstance(line, dict) and isinstance(line.get("step"), int) and isinstance(line.get("metrics"), dict):
+                    self.view.metrics.append(line)
+        finally:
+            self._metrics.advance(offset)
+
+    def _read_journal(self) -> None:
+        end = self._journal.complete_until()
+        if end == self._journal.offset:
+            return
+        for entry in read_journal(self.run.journal, self._journal.offset):
+            # Lines that came in behind ``end`` are taken now and passed over next time.
+            if entry.seq > self._seq:
+                self._seq = entry.seq
+                self._take(entry)
+        self._journal.advance(end)
+
+    def _take(self, entry: Entry) -> None:
+        view = self.view
+        match entry.record:
+            case Visit() as visit:
+                view.visits.setdefault(visit.task_id, []).append(visit)
+            case Decision() as decision:
+                view.decisions.append(Remembered(entry.seq, decision))
+            case RoundRecord() as record:
+                view.rounds[record.round] = record
+            case Hindsight() as hindsight:
+                view.hindsight[hindsight.edit_id] = hindsight
+            case EvaluationRecord() as evaluation:
+                view.evaluations.append(evaluation)
+            case AlertRecord() as alert:
+                view.alerts.append((entry.step, alert))
+            case HarnessRecord(version=version, entries=entries):
+                view.harness_version = version
+                for task_id, changed in entries.items():
+                    view.history.setdefault(task_id, []).append(Version(entry.seq, version, changed))
+
+
+MISSING = {
+    "config.yaml": "settings and the tasks' own rubrics (c_0) are unknown",
+    "heartbeat.json": "whether the run is alive is unknown",
+    "metrics.jsonl": "rewards are taken from the visits",
+    "journal.jsonl": "no visits, edits or evaluations are known",
+}
+
+
+def one_line(error: Exception, path: Path) -> str:
+    """An error's words on one line, with the file's name in place of its path."""
+    return " ".join(str(error).replace(str(path), path.name).split())
+
+
+def _task_rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return
+    for line in lines:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict) and isinstance(row.get("id"), str):
+            yield row
+
+
+def run_folders(folder: Path) -> list[Path]:
+    """The runs in a folder, newest first; the folder itself when it is a run."""
+    if _is_run(folder):
+        return [folder]
+    try:
+        found = [p for p in folder.iterdir() if p.is_dir() and _is_run(p)]
+    except OSError:
+        return []
+    return sorted(found, key=_last_write, reverse=True)
+
+
+def _is_run(path: Path) -> bool:
+    return any((path / name).is_file() for name in MISSING)
+
+
+def _last_write(path: Path) -> float:
+    return max((p.stat().st_mtime for name in MISSING if (p := path / name).exists()), default=0.0)

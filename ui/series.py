@@ -1,0 +1,140 @@
+"""From a ``RunView`` to tables that charts and tiles draw: one row per step, per evaluation, per visit."""
+
+from collections import Counter
+
+import pandas as pd
+
+from memory.visit import Visit
+from ui.readers import RunView
+from ui.words import CLASSES
+
+MOST_POINTS = 400
+"""Steps that a curve shows; longer runs are averaged over neighbouring steps."""
+COLUMNS = {
+    "reward": "reward",
+    "reward/plain": "plain",
+    "reward/guided": "guided",
+    "frac_reward_zero_std": "flat",
+    "rollouts/unscored": "unscored",
+    "harness/version": "version",
+    **{f"pairs/{name}": name for name in CLASSES},
+}
+
+
+def step_table(run: RunView) -> pd.DataFrame:
+    """One row per finished step: reward, flat and unscored share, class shares. ``metrics.jsonl`` first, visits where it is silent."""
+    rows = {m["step"]: {COLUMNS[k]: v for k, v in m["metrics"].items() if k in COLUMNS} for m in run.metrics}
+    logged = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS.values())).astype(float)
+    return logged.combine_first(_seen_in_visits(run)).sort_index()[list(COLUMNS.values())]
+
+
+def _seen_in_visits(run: RunView) -> pd.DataFrame:
+    by_step: dict[int, list[Visit]] = {}
+    for visits in run.visits.values():
+        for visit in visits:
+            by_step.setdefault(visit.step + 1, []).append(visit)  # a visit of step 0 is seen when step 1 is finished
+    rows = {step: _step_row(visits) for step, visits in by_step.items()}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS.values())).astype(float)
+
+
+def _step_row(visits: list[Visit]) -> dict[str, float | None]:
+    scores = [s for v in visits for s in v.scores]
+    scored = [s for s in scores if s is not None]
+    pairs = sum(v.shares.pairs for v in visits)
+    row: dict[str, float | None] = {
+        "reward": _mean(scored),
+        "flat": _mean([float(is_flat(v)) for v in visits]),
+        "unscored": 1 - len(scored) / len(scores) if scores else None,
+        "version": float(max(v.harness_version for v in visits)),
+    }
+    for name, guided in (("plain", False), ("guided", True)):
+        row[name] = _mean([s for v in visits for s, g in zip(v.scores, v.guided, strict=False) if s is not None and g == guided])
+    for name in CLASSES:
+        row[name] = sum(getattr(v.shares, name) * v.shares.pairs for v in visits) / pairs if pairs else None
+    return row
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def is_flat(visit: Visit) -> bool:
+    """No two scored rollouts of the group differ."""
+    return len(visit.scored) < 2 or max(visit.scored) - min(visit.scored) < 1e-9
+
+
+def thinned(table: pd.DataFrame) -> pd.DataFrame:
+    """At most ``MOST_POINTS`` rows, each the mean of neighbours, at the last step of each stretch."""
+    width = -(-len(table) // MOST_POINTS)
+    if width <= 1:
+        return table
+    stretch = pd.Series(range(len(table))) // width
+    means = table.groupby(stretch.to_numpy()).mean()
+    means.index = table.index.to_series().groupby(stretch.to_numpy()).max()
+    return means
+
+
+def heldout_table(run: RunView) -> pd.DataFrame:
+    """One row per evaluation and ruler: step, ruler (``gold`` or ``rubric``), mean score, number of tasks."""
+    rows = []
+    for evaluation in run.evaluations:
+        for ruler, scores in (("gold", evaluation.gold), ("rubric", evaluation.score)):
+            if scores:
+                rows.append((evaluation.step, ruler, sum(scores.values()) / len(scores), len(scores)))
+    return pd.DataFrame(rows, columns=["step", "ruler", "mean", "tasks"])
+
+
+def leading_ruler(heldout: pd.DataFrame) -> pd.DataFrame:
+    """The rows of gold where there is gold, else of the rubric."""
+    ruler = "gold" if (heldout["ruler"] == "gold").any() else "rubric"
+    return heldout[heldout["ruler"] == ruler]
+
+
+def against_window(values: pd.Series) -> tuple[float, float | None, int]:
+    """(mean of the last window, mean of the window before or None, steps in a window) of a column with at least one value."""
+    known = values.dropna()
+    width = max(1, min(10, len(known) // 2))
+    now = float(known.iloc[-width:].mean())
+    before = known.iloc[-2 * width : -width]
+    return now, float(before.mean()) if len(before) == width else None, width
+
+
+def shares_long(table: pd.DataFrame) -> pd.DataFrame:
+    """Class shares stacked: one row per step and class, with its lower and upper edge."""
+    known = table[list(CLASSES)].dropna()
+    upper = known.cumsum(axis=1)
+    parts = [
+        pd.DataFrame(
+            {"step": known.index, "class": name, "share": known[name], "low": upper[name] - known[name], "high": upper[name]}
+        )
+        for name in CLASSES
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def accepted_table(run: RunView, task_id: str | None = None) -> pd.DataFrame:
+    """One row per step and interface with accepted edits: step, interface, count, what was done."""
+    found: dict[tuple[int, str], Counter[str]] = {}
+    for remembered in run.accepted:
+        edit = remembered.decision.edit
+        if task_id is None or edit.task_id == task_id:
+            found.setdefault((remembered.decision.step, edit.interface), Counter())[edit.operation.op] += 1
+    rows = [
+        (step, interface, operations.total(), ", ".join(f"{n} {op}" for op, n in operations.items()))
+        for (step, interface), operations in sorted(found.items())
+    ]
+    return pd.DataFrame(rows, columns=["step", "interface", "edits", "operations"])
+
+
+def visit_scores(visits: list[Visit]) -> pd.DataFrame:
+    """One row per scored rollout: step, score, kind (``plain`` or ``guided``)."""
+    rows = [
+        (v.step, s, "guided" if g else "plain") for v in visits for s, g in zip(v.scores, v.guided, strict=False) if s is not None
+    ]
+    return pd.DataFrame(rows, columns=["step", "score", "kind"])
+
+
+def visit_shares(visits: list[Visit]) -> pd.DataFrame:
+    """Class shares per visit in the shape of ``shares_long``; visits without a scored pair are left out."""
+    rows = {v.step: {name: getattr(v.shares, name) for name in CLASSES} for v in visits if v.shares.pairs > 0}
+    return shares_long(pd.DataFrame.from_dict(rows, orient="index", columns=list(CLASSES)).astype(float))
