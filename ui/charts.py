@@ -12,6 +12,8 @@ from ui.words import CLASSES, INTERFACES
 
 CLASS_COLOURS = {"blind": "#4c566a", "saturated": "#d8b365", "spurious": "#c0504d", "agree": "#5ab4ac"}
 ON_CLASS = {"blind": "white", "saturated": "black", "spurious": "white", "agree": "black"}
+Picture = alt.LayerChart | alt.FacetChart
+"""What ``alt.layer`` gives."""
 BLUE, ORANGE, GREEN, RED, GREY = "#4c8bd6", "#d98a3d", "#3f9d63", "#d0524f", "#8a8f9c"
 THINNEST_LABEL = 0.07
 """An area below this share has no room for its name."""
@@ -33,7 +35,7 @@ def _steps(title: str, last: float) -> alt.X:
     )
 
 
-def score_curves(steps: pd.DataFrame, heldout: pd.DataFrame, last: float) -> alt.LayerChart:
+def score_curves(steps: pd.DataFrame, heldout: pd.DataFrame, last: float) -> Picture:
     """Training reward as lines (plain solid, guided dashed), held-out means as marked points."""
     curves = [
         pd.DataFrame({"step": steps.index, "score": steps[column], "series": name})
@@ -77,7 +79,7 @@ def score_curves(steps: pd.DataFrame, heldout: pd.DataFrame, last: float) -> alt
     return alt.layer(lines, points).properties(height=260)
 
 
-def class_areas(shares: pd.DataFrame, edits: pd.DataFrame, last: float) -> alt.LayerChart:
+def class_areas(shares: pd.DataFrame, edits: pd.DataFrame, last: float) -> Picture:
     """Class shares over steps, each area named, with a lane per interface above that shows where edits were accepted."""
     base = alt.Chart(shares).encode(
         _steps("finished steps; letters: accepted edits of that interface", last),
@@ -118,7 +120,7 @@ def _class_names(shares: pd.DataFrame, at_end: bool) -> list[alt.Chart]:
     ]
 
 
-def measurement(decision: Decision, hindsight: Hindsight | None) -> alt.LayerChart:
+def measurement(decision: Decision, hindsight: Hindsight | None) -> Picture:
     """The effect and the guards against zero, right is better: change with interval, and for a guard the limit it must stay above."""
     found = decision.measurement
     assert found is not None
@@ -142,7 +144,7 @@ def measurement(decision: Decision, hindsight: Hindsight | None) -> alt.LayerCha
     limits = base.transform_filter("isValid(datum.limit)")
     return alt.layer(
         zero,
-        base.mark_rule(strokeWidth=3, opacity=0.6).encode(x, alt.X("low:Q"), alt.X2("high:Q"), colour),
+        base.mark_rule(strokeWidth=3, opacity=0.6).encode(alt.X("low:Q"), alt.X2("high:Q"), colour),
         limits.mark_tick(color=RED, thickness=2, size=22).encode(alt.X("limit:Q")),
         limits.mark_text(color=ink(), dy=-15, fontSize=10).encode(alt.X("limit:Q"), text=alt.value("limit")),
         base.mark_point(filled=True, size=110, opacity=1).encode(x, colour, shape),
@@ -157,7 +159,7 @@ def _interval_row(name: str, found: Interval, sign: int, kind: str, limit: float
     return {"name": name, "estimate": estimate, "low": low, "high": high, "kind": kind, "limit": limit, "words": words}
 
 
-def shares_before_after(before: PairShares, after: PairShares) -> alt.LayerChart:
+def shares_before_after(before: PairShares, after: PairShares) -> Picture:
     """The class shares of the measured groups, before above after, each part named and numbered."""
     rows = []
     for side, shares in (("before", before), ("after", after)):
@@ -188,7 +190,7 @@ def shares_before_after(before: PairShares, after: PairShares) -> alt.LayerChart
     return alt.layer(bars, *words).properties(height=76)
 
 
-def visit_scores(scores: pd.DataFrame, edits: pd.DataFrame, last: float) -> alt.LayerChart:
+def visit_scores(scores: pd.DataFrame, edits: pd.DataFrame, last: float) -> Picture:
     """Each rollout's score per visit (circle plain, triangle guided), the mean as a line, accepted edits as lettered rules."""
     means = scores.groupby("step", as_index=False)["score"].mean()
     x = _steps("step of the visit; letters: accepted edits of that interface", last)
@@ -209,7 +211,7 @@ def visit_scores(scores: pd.DataFrame, edits: pd.DataFrame, last: float) -> alt.
     return alt.layer(line, points, *_edit_rules(edits, 1.07)).properties(height=220)
 
 
-def visit_classes(shares: pd.DataFrame, edits: pd.DataFrame, last: float) -> alt.LayerChart:
+def visit_classes(shares: pd.DataFrame, edits: pd.DataFrame, last: float) -> Picture:
     """Class shares per visit as stacked bars, accepted edits as lettered rules."""
     visits = shares["step"].nunique()
     bars = (

@@ -12,7 +12,7 @@ import streamlit as st
 from ui import evolver, overview, runs, tasks
 from ui.readers import RunReader, run_folders
 
-PAGES = {"runs": "Runs", "overview": "Overview", "evolver": "Evolver", "tasks": "Tasks"}
+PAGES = ("Runs", "Overview", "Evolver", "Tasks")
 REFRESH_SECONDS = 5
 OPEN_READERS = 64
 
@@ -26,20 +26,21 @@ def reader(path: Path) -> RunReader:
 def main(folder: Path) -> None:
     """Draw the page that the URL names."""
     st.set_page_config(page_title="HarnessRL", layout="wide")
-    if st.session_state.get("page") is None and "page" not in st.query_params:
-        st.session_state["page"] = "runs"
+    if st.session_state.get("page") is None and st.query_params.get("page") not in PAGES:
+        asked = st.query_params.get("page", "").capitalize()
+        st.session_state["page"] = asked if asked in PAGES else "Runs"
     found = {path.name: path for path in run_folders(folder)}
     if found and st.session_state.get("run") not in found and st.query_params.get("run") not in found:
         st.session_state["run"] = next(iter(found))
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
-        page = st.segmented_control("Page", list(PAGES), format_func=PAGES.__getitem__, key="page", bind="query-params")
+        page = st.segmented_control("Page", PAGES, required=True, key="page", bind="query-params")
     if not found:
         st.info(f"No runs in {folder.name or folder}: start one, or name another folder after `--`.")
         return
     with right:
         run = st.selectbox("Run", list(found), index=None, key="run", bind="query-params")
-    if page in (None, "runs"):
+    if page in (None, "Runs"):
         runs.draw([reader(path).refresh() for path in found.values()], time.time())
     elif run is not None:
         draw_run(page, reader(found[run]))
@@ -55,11 +56,11 @@ def draw_run(page: str, source: RunReader) -> None:
     def state() -> None:
         now = source.refresh()
         runs.draw_state(now, time.time())
-        if page == "overview":
+        if page == "Overview":
             overview.draw_tiles(now)
 
     state()
-    draw = {"overview": overview.draw, "evolver": evolver.draw, "tasks": tasks.draw}[page]
+    draw = {"Overview": overview.draw, "Evolver": evolver.draw, "Tasks": tasks.draw}[page]
     draw(run)
 
 

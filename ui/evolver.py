@@ -197,9 +197,9 @@ def describe(run: RunView, memory_id: str) -> str:
 
 def show_task(task_id: str) -> None:
     """Callback: go to the task."""
-    st.session_state.update(page="tasks", task=task_id)
+    st.session_state.update(page="Tasks", task=task_id)
 
 
 def show_edit(edit_id: str) -> None:
     """Callback: go to the edit's card."""
-    st.session_state.update(page="evolver", edit=edit_id)
+    st.session_state.update(page="Evolver", edit=edit_id)

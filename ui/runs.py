@@ -50,7 +50,7 @@ def draw(found: list[RunView], now: float) -> None:
     def open_chosen() -> None:
         chosen = st.session_state["runs-table"].selection.rows
         if chosen:
-            st.session_state.update(run=found[chosen[0]].name, page="overview")
+            st.session_state.update(run=found[chosen[0]].name, page="Overview")
 
     st.dataframe(
         table,
