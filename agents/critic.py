@@ -16,69 +16,26 @@ undecided look keeps the error rate). *Accepted*: low > 0, the estimate reaches 
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from agents.config import CriticConfig
 from agents.rehearsal import GradeRequest, OrderRequest, Rehearsal, RolloutRequest
+from agents.sample import Candidate, Sample, arms_of
 from agents.statistics import informative_interval, interval, rank_agreement, resample_counts, share_samples
 from memory.decision import Guard, Interval, Measurement, Outcome
-from memory.edit import Edit, RetireTask, SetLevel
-from memory.harness import TaskHarness
 from memory.pairs import CLASSES, pass_matrix, points_weights
-from memory.task import Criterion, Noun
-from memory.visit import PairOrder, PairShares, Rollout
+from memory.task import Noun
+from memory.visit import PairShares, Rollout
 
 AGREE = CLASSES.index("agree")
 USEFUL = np.array([{"agree": 1.0, "spurious": -1.0}.get(name, 0.0) for name in CLASSES])
-
-
-class Candidate(Noun):
-    """An edit that passed every check without a rollout, with the entry before and after it."""
-
-    edit: Edit
-    before: TaskHarness
-    after: TaskHarness
 
 
 class Finding(Noun):
     outcome: Outcome
     sentence: str
     measurement: Measurement
-
-
-@dataclass(frozen=True)
-class Arm:
-    """Rollouts of one kind: which entry they are rolled out under, and in which of the two groups they count."""
-
-    entry: TaskHarness
-    guided: bool
-    share: float
-    in_before: bool
-    in_after: bool
-
-
-@dataclass
-class Sample:
-    """What has been rolled out for one candidate so far. ``before`` and ``after`` are graded copies of the same rollouts."""
-
-    candidate: Candidate
-    arms: list[Arm]
-    strata: list[int] = field(default_factory=list)
-    before: list[Rollout] = field(default_factory=list)
-    after: list[Rollout] = field(default_factory=list)
-    pairs: list[PairOrder] = field(default_factory=list)
-    quality_calls: int = 0
-
-    @property
-    def is_level(self) -> bool:
-        return isinstance(self.candidate.edit.operation, SetLevel | RetireTask)
-
-    def rulers(self) -> tuple[tuple[Criterion, ...], tuple[Criterion, ...]]:
-        """The criteria of the group before and after; they differ only where the criteria are what is edited."""
-        before = self.candidate.before.rubric
-        return before, self.candidate.after.rubric if self.candidate.edit.interface == "c" else before
 
 
 class Critic:
@@ -269,25 +226,6 @@ class Critic:
             looks=look,
             rollout_ids=tuple(r.id for r in sample.before),
         )
-
-
-def arms_of(candidate: Candidate) -> list[Arm]:
-    """Which rollouts a candidate needs; see the module docstring."""
-    edit, before, after = candidate.edit, candidate.before, candidate.after
-    if edit.interface == "g":
-        return [
-            Arm(before, guided=False, share=0.5, in_before=True, in_after=True),
-            Arm(before, guided=bool(before.guidance), share=0.5, in_before=True, in_after=False),
-            Arm(after, guided=bool(after.guidance), share=0.5, in_before=False, in_after=True),
-        ]
-    if edit.operation.op == "rewrite_task":
-        return [
-            Arm(before, guided=False, share=1.0, in_before=True, in_after=False),
-            Arm(after, guided=False, share=1.0, in_before=False, in_after=True),
-        ]
-    if edit.interface == "c" and before.guidance:
-        return [Arm(before, guided=g, share=0.5, in_before=True, in_after=True) for g in (False, True)]
-    return [Arm(before, guided=False, share=1.0, in_before=True, in_after=True)]
 
 
 def mean_score(rollouts: Sequence[Rollout], inside: Sequence[bool]) -> float | None:

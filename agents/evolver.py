@@ -18,8 +18,9 @@ from agents.chat import ChatFailure
 from agents.checks import REVERSAL_VISITS, Refused, precheck
 from agents.config import EvolverConfig
 from agents.context import CaseFile, RoundContext
-from agents.critic import Candidate, Critic
+from agents.critic import Critic
 from agents.heuristics import Proposer
+from agents.sample import Candidate
 from memory.decision import Attribution, Decision
 from memory.edit import Edit, apply
 from memory.errors import EditError

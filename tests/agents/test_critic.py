@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from agents.config import CriticConfig
-from agents.critic import Candidate, Critic
+from agents.critic import Critic
+from agents.sample import Candidate
 from agents.statistics import informative_interval, interval, resample_counts, wilson
 from memory.edit import (
     AddField,
