@@ -125,7 +125,9 @@ class Critic:
 
     def _level(self, sample: Sample, level: float, look: int) -> Measurement:
         edit, rubric = sample.candidate.edit, sample.candidate.before.rubric
-        informative = informative_interval(pass_matrix(sample.before, rubric), points_weights(rubric), level)
+        rng = np.random.default_rng(zlib.crc32(f"level/{edit.id}/{look}".encode()))
+        passes, weights = pass_matrix(sample.before, rubric), points_weights(rubric)
+        informative = informative_interval(passes, weights, level, self.config.resamples, rng)
         flat = self.config.flat_share
         if edit.operation.op == "raise_level":
             effect = Interval(

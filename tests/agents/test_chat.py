@@ -110,6 +110,10 @@ def test_think_blocks_fences_and_prose_are_tolerated(ask, text):
     assert len(server.requests) == 1
 
 
+def test_a_raw_line_break_inside_a_text_is_tolerated():
+    assert parse_reply(['{"reason": "two\nlines", "verdict": "met"}'], Answer).reason == "two\nlines"
+
+
 def test_a_tag_inside_the_object_is_text():
     answer = parse_reply(['{"reason": "it says </think> twice</think>", "verdict": "not_met"}'], Answer)
     assert answer.reason == "it says </think> twice</think>"
@@ -186,6 +190,11 @@ def test_an_ignored_tool_leads_to_text(ask):
     )
     assert value.verdict == "met"
     assert chat._modes == ("text",)
+
+
+def test_arguments_of_a_call_are_read_as_tolerantly_as_text(ask):
+    value, _, _ = ask([reply(None, call=f"{GOOD} I hope this helps.")], structured="function_calling")
+    assert value == Answer(reason="clear", verdict="met")
 
 
 def test_a_500_that_names_the_schema_is_not_repeated(ask):
@@ -271,6 +280,13 @@ def test_misbehaviour_ends_in_its_reason(ask, case, structured):
     assert chat.usage.requests == len(server.requests) <= 8
     assert KEY not in failure.detail + str(failure) + repr(failure)
     assert KEY not in "".join(traceback.format_exception(failure))
+
+
+@pytest.mark.parametrize("code", [401, 403, 404])
+def test_what_waiting_cannot_mend_is_asked_once(ask, code):
+    failure, server, _ = ask([status(code)])
+    assert failure.reason == "server"
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("behaviour", [hang, trickle, slow(30, reply(GOOD))])
@@ -371,6 +387,17 @@ def test_calls_from_many_threads_are_in_flight_together(ask):
     assert len(values) == 8
     assert server.most_at_once > 1
     assert chat.usage.calls == 9
+
+
+def test_two_models_at_one_endpoint_do_not_share_connections(ask):
+    _, server, first = ask([reply(GOOD)])
+    second = open_chat(first.config, "proposer")
+    for chat in (second, first, second):
+        assert chat.complete("s", "u", Answer).verdict == "met"
+    assert first._model.root_async_client._client is not second._model.root_async_client._client
+    second.close()
+    assert first.complete("s", "u", Answer).verdict == "met"
+    assert len(server.requests) == 5
 
 
 def test_closing_cancels_what_is_in_flight(ask):
