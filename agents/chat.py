@@ -1,12 +1,11 @@
 """Chat models: the one seam through which a language model is asked, and what can go wrong there.
 
 Every role (attributor, proposer, judge, quality) asks through ``ChatModel.complete``, which returns a whole valid object of
-the caller's schema or raises ``ChatFailure``; tests fake this one method. ``open_chat`` gives the real thing for an
-OpenAI-compatible endpoint (``agents.endpoint``), whose client libraries are loaded only when a model is opened.
+the caller's schema or raises ``ChatFailure``; tests fake this one method. ``agents.roles.open_chat`` gives the real thing for
+an OpenAI-compatible endpoint.
 """
 
 import json
-import os
 import re
 import threading
 from collections import Counter
@@ -17,10 +16,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from memory.errors import ConfigError
-
 if TYPE_CHECKING:
-    from agents.endpoint import OpenAIChat
+    pass
 
 T = TypeVar("T", bound=BaseModel)
 MAX_STARTS = 1000
@@ -191,31 +188,3 @@ def _no_constant(name: str) -> float:
 
 # strict=False: weak models put raw line breaks into strings.
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_no_constant, strict=False)
-
-
-# ---- opening a model ----
-
-
-def open_chat(config: ChatConfig, role: str) -> "OpenAIChat":
-    """The chat model of ``role``, which is the dotted place of ``config`` in the configuration, as ``evolver.proposer``.
-
-    Raises:
-        ConfigError: the key's variable is missing, empty or not a variable's name, or its value cannot be a key.
-    """
-    if config.provider != "openai":
-        raise ValueError(f"{role}: provider '{config.provider}' has no chat model to open")
-    name = config.api_key_env
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        # The value is not repeated: it may be a key that was put into the wrong place.
-        raise ConfigError(f"{role}.api_key_env must be the name of an environment variable; give its name, not the key")
-    key = os.environ.get(name, "").strip()
-    if not key:
-        raise ConfigError(
-            f"{role}.api_key_env: the environment variable {name} is not set; set it to the endpoint's key "
-            "(for a local server without a key, to any value) or name another variable"
-        )
-    if not (key.isascii() and key.isprintable()):
-        raise ConfigError(f"{role}.api_key_env: the value of {name} has characters no key can have; set it to the key alone")
-    from agents.endpoint import OpenAIChat  # loads the client libraries, which takes seconds
-
-    return OpenAIChat(config, role, key)

@@ -1,6 +1,6 @@
 """``OpenAIChat``: a chat model behind an OpenAI-compatible endpoint, through ``langchain_openai.ChatOpenAI``.
 
-This is the boundary where what an endpoint does wrong becomes a ``ChatFailure``. Loaded by ``agents.chat.open_chat`` only,
+This is the boundary where what an endpoint does wrong becomes a ``ChatFailure``. Loaded by ``agents.roles.open_chat`` only,
 since its imports are heavy.
 """
 

@@ -81,6 +81,8 @@ class TrainSettings(Section):
     scale_rewards: Literal["group", "batch", "none"] = "group"
     max_grad_norm: float = Field(default=1.0, gt=0)
     bf16: bool = False
+    gradient_checkpointing: bool = True
+    """Recompute activations in the backward pass: less memory for a third more compute."""
     deepspeed: str | dict[str, Any] | None = "zero2"
     """`zero2`, `zero3`, a JSON file, a DeepSpeed config in place, or null for none."""
     trl: dict[str, Any] = Field(default_factory=dict)

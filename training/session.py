@@ -68,7 +68,7 @@ def load_tokenizer(config: RunConfig):
 
 def open_judge(config: RunConfig, tasks: Sequence[Task]):
     """The rubric judge, checked to be able to judge every criterion of ``tasks``."""
-    from agents.chat import open_chat
+    from agents.roles import open_chat
     from training.reward.judge import Judge
 
     judge = Judge(None if config.judge.provider == "heuristic" else open_chat(config.judge, "judge"))
@@ -78,7 +78,7 @@ def open_judge(config: RunConfig, tasks: Sequence[Task]):
 
 def open_quality(config: RunConfig, gold: Gold | None, tasks: Sequence[Task]):
     """Q as configured. Raises ``ConfigError`` for ``gold`` over tasks without gold checks."""
-    from agents.chat import open_chat
+    from agents.roles import open_chat
     from training.reward.quality import GoldOrder, NoOrder, PairwiseOrder
 
     settings = config.quality
@@ -145,6 +145,7 @@ def grpo_config(config: RunConfig, run: RunDir):
         "scale_rewards": train.scale_rewards,
         "max_grad_norm": train.max_grad_norm,
         "bf16": train.bf16,
+        "gradient_checkpointing": train.gradient_checkpointing,
         "use_cpu": not torch.cuda.is_available(),
         "deepspeed": deepspeed_config(config),
         "report_to": train.report_to or "none",
@@ -293,5 +294,13 @@ class Session:
         return EvolverRound(self.config, memory, evolver, evolver_tool(evolver), rehearsal, self.progress)
 
     def close(self) -> None:
-        if self.coevolution.memory is not None:
-            self.coevolution.memory.close()
+        """End model calls in flight and leave the memory clean."""
+        co = self.coevolution
+        roles: list[Any] = [co.judge, co.quality]
+        if co.round is not None:
+            roles += [co.round.evolver.attributor, co.round.evolver.proposer]
+        for role in roles:
+            if (chat := getattr(role, "chat", None)) is not None:
+                chat.close()
+        if co.memory is not None:
+            co.memory.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from ui import evolver, overview, runs, tasks
+from ui.link import go
 from ui.readers import RunReader, run_folders
 
 PAGES = ("Runs", "Overview", "Evolver", "Tasks")
@@ -28,10 +29,10 @@ def main(folder: Path) -> None:
     st.set_page_config(page_title="HarnessRL", layout="wide")
     if st.session_state.get("page") is None and st.query_params.get("page") not in PAGES:
         asked = st.query_params.get("page", "").capitalize()
-        st.session_state["page"] = asked if asked in PAGES else "Runs"
+        go(page=asked if asked in PAGES else "Runs")
     found = {path.name: path for path in run_folders(folder)}
     if found and st.session_state.get("run") not in found and st.query_params.get("run") not in found:
-        st.session_state["run"] = next(iter(found))
+        go(run=next(iter(found)))
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
         page = st.segmented_control("Page", PAGES, required=True, key="page", bind="query-params")

@@ -1,11 +1,11 @@
 """The Evolver page: one card per edit, newest first: the change, the measurement drawn, the decision, what came of it."""
 
-import pandas as pd
 import streamlit as st
 
 from memory.decision import Decision
-from ui import charts
 from ui.change import change
+from ui.link import go
+from ui.measurement import effect_spec, shares_spec
 from ui.readers import Remembered, RunView
 from ui.words import (
     INTERFACE_COLOURS,
@@ -59,7 +59,7 @@ def no_edits(run: RunView) -> str:
 def filtered(run: RunView) -> list[Remembered]:
     """The decisions that the filters leave, newest first."""
     newest = run.decisions[::-1]
-    first, second, third, fourth = st.columns([3, 3, 2, 2])
+    first, second, third, fourth = st.columns([3, 4, 2, 2])
     outcomes = first.segmented_control(
         "Outcome", OUTCOMES, selection_mode="multi", key="outcomes", persist_state="session", wrap=True
     )
@@ -96,14 +96,14 @@ def draw_card(run: RunView, remembered: Remembered) -> None:
         if decision.measurement is None:
             st.info("Not measured: the edit was refused before any rollout was spent.")
         else:
-            drawn = charts.measurement(decision, run.hindsight.get(edit.id))
-            st.altair_chart(drawn, key=f"measurement-{remembered.seq}")
-            if decision.measurement.before.pairs or decision.measurement.after.pairs:
-                drawn = charts.shares_before_after(decision.measurement.before, decision.measurement.after)
-                st.altair_chart(drawn, key=f"shares-{remembered.seq}")
+            measured = decision.measurement
+            spec = effect_spec(decision, run.hindsight.get(edit.id))
+            st.vega_lite_chart(spec, key=f"measurement-{remembered.seq}")
+            if measured.before.pairs or measured.after.pairs:
+                st.vega_lite_chart(shares_spec(measured.before, measured.after), key=f"shares-{remembered.seq}")
         st.caption("The change")
         st.code(change(edit, run.entry_before(remembered)), language="diff", wrap_lines=True)
-    with words:
+    with words, st.container(gap="xsmall"):
         _words(run, remembered)
 
 
@@ -138,22 +138,22 @@ def _words(run: RunView, remembered: Remembered) -> None:
     if found:
         before, after = found.mean_score_before, found.mean_score_after
         scores = f", mean score {before:.2f} → {after:.2f}" if before is not None and after is not None else ""
-        st.caption(f"{found.rollouts} rollouts, {found.quality_calls} quality calls, {found.looks} looks{scores}")
+        st.caption(f"{found.rollouts} rollouts, {found.quality_calls} quality calls, looks: {found.looks}{scores}")
     hindsight = run.hindsight.get(edit.id)
     if hindsight:
         st.caption("Hindsight")
-        st.text(
-            f"The next visit showed {_fell(hindsight.observed)} {hindsight.pair_class}; measured gain {hindsight.claimed:+.2f}."
-        )
+        promised = f"; the measurement promised {hindsight.claimed:+.2f} on {found.quantity}" if found else ""
+        st.text(plain(f"At the next visit the {hindsight.pair_class} share {fell(hindsight.observed)}{promised}."))
     elif decision.outcome == "accepted":
         st.caption("Hindsight: the task was not visited again yet.")
     _revisions(run, remembered)
     _recalled(run, remembered)
-    st.button("Open the task", key=f"open-task-{remembered.seq}", on_click=show_task, args=(edit.task_id,))
+    st.button("Open the task", key=f"open-task-{remembered.seq}", on_click=go, kwargs={"page": "Tasks", "task": edit.task_id})
 
 
-def _fell(observed: float) -> str:
-    return f"{abs(observed):.0%} {'less' if observed >= 0 else 'more'}"
+def fell(observed: float) -> str:
+    """An observed fall of a share in words."""
+    return f"{'fell' if observed >= 0 else 'rose'} by {100 * abs(observed):.0f} points"
 
 
 def _revisions(run: RunView, remembered: Remembered) -> None:
@@ -176,8 +176,8 @@ def _recalled(run: RunView, remembered: Remembered) -> None:
             st.caption("Nothing was recalled for this task.")
             return
         cited = set(remembered.decision.edit.evidence)
-        rows = [{"id": plain(i), "what": describe(run, i), "cited": "yes" if i in cited else ""} for i in ids]
-        st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"recalled-table-{remembered.seq}")
+        lines = [f"{'cited · ' if i in cited else ''}{describe(run, i)} ({i})" for i in ids]
+        st.text(plain("\n".join(lines)))
 
 
 def describe(run: RunView, memory_id: str) -> str:
@@ -193,13 +193,3 @@ def describe(run: RunView, memory_id: str) -> str:
                 parts = f"blind {share(s.blind)}, saturated {share(s.saturated)}, spurious {share(s.spurious)}, agree {share(s.agree)}"
                 return plain(f"visit at step {visit.step} of {visit.task_id}: {parts}")
     return "not in the journal"
-
-
-def show_task(task_id: str) -> None:
-    """Callback: go to the task."""
-    st.session_state.update(page="Tasks", task=task_id)
-
-
-def show_edit(edit_id: str) -> None:
-    """Callback: go to the edit's card."""
-    st.session_state.update(page="Evolver", edit=edit_id)

@@ -1,5 +1,8 @@
 """The Overview page: is the reward improving, is it still a reward worth learning from, and what was done about it."""
 
+from typing import Literal
+
+import pandas as pd
 import streamlit as st
 
 from ui import charts
@@ -7,48 +10,63 @@ from ui.readers import RunView
 from ui.series import accepted_table, against_window, heldout_table, leading_ruler, shares_long, step_table, thinned
 from ui.words import UNKNOWN, escaped, share
 
+TILE, WIDE_TILE = 184, 230
+"""Pixels; six tiles fit a laptop's width, and narrower windows wrap them."""
+LEAST_CHANGE = 5e-4
+"""A smaller change of a mean is drawn as none."""
+
 
 def draw_tiles(run: RunView) -> None:
-    """Six numbers, each against the window before it."""
+    """Six numbers; those of training are means of the last steps against as many steps before."""
     table = step_table(run)
-    heldout = leading_ruler(heldout_table(run))
-    tiles = st.columns(6)
-    _window_tile(tiles[0], "Reward", table["reward"], "{:.3f}", "normal")
-    if len(heldout):
-        first, last = heldout["mean"].iloc[0], heldout["mean"].iloc[-1]
-        several = len(heldout) > 1
-        tiles[1].metric(
-            f"Held-out {heldout['ruler'].iloc[-1]}",
-            f"{first:.3f} → {last:.3f}" if several else f"{last:.3f}",
-            f"{last - first:+.3f}" if several else None,
-            delta_description=f"steps {heldout['step'].iloc[0]} to {heldout['step'].iloc[-1]}" if several else None,
-            border=True,
-        )
-    else:
-        tiles[1].metric("Held-out", UNKNOWN, "not evaluated", delta_color="off", delta_arrow="off", border=True)
-    _window_tile(tiles[2], "Flat groups", table["flat"], "{:.0%}", "inverse")
-    _window_tile(tiles[3], "Unscored", table["unscored"], "{:.1%}", "inverse")
-    accepted = f"{len(run.accepted)} of {len(run.decisions)} edits accepted"
-    tiles[4].metric("Harness version", run.harness_version, accepted, delta_color="off", delta_arrow="off", border=True)
-    beat = run.heartbeat
-    step = beat.step if beat else int(table.index.max()) if len(table) else 0
-    steps = beat.steps if beat else run.setting("train", "steps")
-    done = f"{share(step / steps)} done" if isinstance(steps, int) and steps else None
-    tiles[5].metric("Step", f"{step} of {steps or UNKNOWN}", done, delta_color="off", delta_arrow="off", border=True)
+    with st.container(horizontal=True):
+        _window_tile("Reward", table["reward"], "{:.3f}", "normal")
+        _heldout_tile(leading_ruler(heldout_table(run)))
+        _window_tile("Flat groups", table["flat"], "{:.0%}", "inverse")
+        _window_tile("Unscored", table["unscored"], "{:.1%}", "inverse")
+        _tile("Harness version", run.harness_version, f"{len(run.accepted)} of {len(run.decisions)} edits accepted")
+        beat = run.heartbeat
+        step = beat.step if beat else int(table.index.max()) if len(table) else 0
+        steps = beat.steps if beat else run.setting("train", "steps")
+        _tile("Step", step, f"of {steps}, {share(step / steps)} done" if isinstance(steps, int) and steps else None)
 
 
-def _window_tile(place, label: str, values, form: str, good: str) -> None:
+def _tile(label: str, value: str | int, below: str | None) -> None:
+    st.metric(label, value, below, delta_color="off", delta_arrow="off", border=True, width=TILE)
+
+
+def _heldout_tile(heldout: pd.DataFrame) -> None:
+    if not len(heldout):
+        _tile("Held-out", UNKNOWN, "not evaluated")
+        return
+    first, last = heldout.iloc[0], heldout.iloc[-1]
+    label = f"Held-out {last['ruler']}"
+    if len(heldout) == 1:
+        _tile(label, f"{last['mean']:.3f}", f"step {last['step']}, {last['tasks']} tasks")
+        return
+    value, change = f"{first['mean']:.2f} → {last['mean']:.2f}", f"{last['mean'] - first['mean']:+.3f}"
+    st.metric(label, value, change, delta_description=f"steps {first['step']} to {last['step']}", border=True, width=WIDE_TILE)
+
+
+def _window_tile(label: str, values: pd.Series, form: str, good: Literal["normal", "inverse"]) -> None:
     if not values.notna().any():
-        place.metric(label, UNKNOWN, "not recorded", delta_color="off", delta_arrow="off", border=True)
+        _tile(label, UNKNOWN, "not recorded")
         return
     now, before, width = against_window(values)
-    delta = None
-    if before is not None:
-        delta = f"{now - before:+.3f}" if form == "{:.3f}" else f"{100 * (now - before):+.0f} pts"
-        if abs(now - before) < 5e-4:
-            good = "off"
-    described = f"last {width} against {width} before" if delta else None
-    place.metric(label, form.format(now), delta, delta_color=good, delta_description=described, border=True)
+    if before is None:
+        _tile(label, form.format(now), None)
+        return
+    change = f"{now - before:+.3f}" if form == "{:.3f}" else f"{100 * (now - before):+.0f} pts"
+    colour = good if abs(now - before) >= LEAST_CHANGE else "off"
+    st.metric(
+        label,
+        form.format(now),
+        change,
+        delta_color=colour,
+        delta_description=f"vs {width} before",
+        border=True,
+        width=TILE,
+    )
 
 
 def draw(run: RunView) -> None:

@@ -28,7 +28,12 @@ def draw_visit(run: RunView, task_id: str) -> None:
     if not rollouts:
         return
     table = verdict_table(visit, rollouts, run.entry_at(visit))
-    st.dataframe(table.style.map(lambda cell: SHADES.get(cell, "")), hide_index=True, key=f"verdicts-{task_id}-{visit.id}")
+    st.dataframe(
+        table.style.map(lambda cell: SHADES.get(cell, "")),
+        hide_index=True,
+        key=f"verdicts-{task_id}-{visit.id}",
+        column_config={"criterion": st.column_config.TextColumn(width="large", pinned=True)},
+    )
     st.caption(
         "Pass means met for positive points, not met for negative ones. Q counts the pairs in which it preferred the rollout."
     )
@@ -80,7 +85,7 @@ def _preferred(visit: Visit, place: int) -> str:
 
 
 def _written(rollout: Rollout) -> None:
-    marks = [f"score {score(rollout.score)}", f"{rollout.tokens} tokens"]
+    marks = [f"score {score(rollout.score)}" if rollout.score is not None else "unscored", f"{rollout.tokens} tokens"]
     marks += ["clipped"] if rollout.clipped else []
     marks += ["guided"] if rollout.guidance is not None else []
     st.markdown(f"**{escaped(number(rollout))}** · {escaped(' · '.join(marks))}")

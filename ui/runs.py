@@ -3,6 +3,7 @@
 import pandas as pd
 import streamlit as st
 
+from ui.link import go
 from ui.readers import RunView
 from ui.series import heldout_table, leading_ruler, step_table
 from ui.words import age, escaped, plain
@@ -50,7 +51,7 @@ def draw(found: list[RunView], now: float) -> None:
     def open_chosen() -> None:
         chosen = st.session_state["runs-table"].selection.rows
         if chosen:
-            st.session_state.update(run=found[chosen[0]].name, page="Overview")
+            go(run=found[chosen[0]].name, page="Overview")
 
     st.dataframe(
         table,

@@ -7,7 +7,7 @@ from memory.harness import TaskHarness
 from memory.visit import Visit
 from ui import charts
 from ui.change import message_lines
-from ui.evolver import show_edit
+from ui.link import go
 from ui.readers import RunView
 from ui.rollouts import draw_visit
 from ui.series import accepted_table, visit_scores, visit_shares
@@ -24,9 +24,9 @@ def draw(run: RunView) -> None:
     def choose() -> None:
         chosen = st.session_state["tasks-table"].selection.rows
         if chosen:
-            st.session_state["task"] = table["task"].iloc[chosen[0]]
+            go(task=table["task"].iloc[chosen[0]])
 
-    shares = {name: st.column_config.ProgressColumn(name, format="percent", min_value=0, max_value=1) for name in CLASSES}
+    shares = {name: st.column_config.ProgressColumn(name, format="%.0f%%", min_value=0, max_value=100) for name in CLASSES}
     st.dataframe(
         table,
         key="tasks-table",
@@ -34,7 +34,7 @@ def draw(run: RunView) -> None:
         height=min(320, 38 + 35 * len(table)),
         on_select=choose,
         selection_mode="single-row",
-        column_config=shares,
+        column_config={**shares, "edits": st.column_config.TextColumn(help="accepted / all")},
     )
     st.caption("Class shares are those of the last visit; the tasks that agree least come first. Choose a row to see its life.")
     ids = table["task"].tolist()
@@ -58,11 +58,11 @@ def task_table(run: RunView) -> pd.DataFrame:
                 "task": task_id,
                 "domain": plain(last.domain),
                 "level": entry.level if entry else last.level,
-                **{name: getattr(last.shares, name) if compared else None for name in CLASSES},
+                **{name: 100 * getattr(last.shares, name) if compared else None for name in CLASSES},
                 "guidance": len(entry.guidance) if entry else 0,
                 "criteria": len(entry.rubric) if entry else len(last.criteria),
                 "visits": len(visits),
-                "edits accepted / all": f"{edits.get(task_id, []).count('accepted')} / {len(edits.get(task_id, []))}",
+                "edits": f"{edits.get(task_id, []).count('accepted')} / {len(edits.get(task_id, []))}",
             }
         )
     return pd.DataFrame(rows).sort_values(["agree", "task"], ignore_index=True)
@@ -116,9 +116,7 @@ def _criteria(run: RunView, task_id: str, entry: TaskHarness | None, last: Visit
         hide_index=True,
         key=f"criteria-{task_id}",
         column_config={
-            "pass rate": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1, help="At the last visit."),
-            "points": st.column_config.NumberColumn(format="%+g"),
-            "points in c_0": st.column_config.NumberColumn(format="%+g"),
+            "pass rate": st.column_config.ProgressColumn(format="%.0f%%", min_value=0, max_value=100, help="At the last visit."),
         },
     )
 
@@ -146,11 +144,11 @@ def criteria_table(run: RunView, task_id: str, entry: TaskHarness | None, last: 
             {
                 "id": plain(criterion_id),
                 "state": plain(state),
-                "points": new.points if new else None,
+                "points": f"{new.points:+g}" if new else "",
                 "text now": plain(new.text) if new else UNKNOWN,
-                "points in c_0": old.points if old and changed else None,
+                "points in c_0": f"{old.points:+g}" if old and changed else "",
                 "text in c_0": plain(old.text) if old and changed else "",
-                "pass rate": seen.pass_rate if seen else None,
+                "pass rate": 100 * seen.pass_rate if seen and seen.pass_rate is not None else None,
                 "unscored": seen.unscored if seen else None,
             }
         )
@@ -174,5 +172,7 @@ def _edits(run: RunView, task_id: str) -> None:
     for remembered in reversed(found):
         decision = remembered.decision
         with st.container(horizontal=True, vertical_alignment="center", key=f"edit-row-{remembered.seq}"):
-            st.button("Open", key=f"open-edit-{remembered.seq}", on_click=show_edit, args=(decision.edit.id,))
+            st.button(
+                "Open", key=f"open-edit-{remembered.seq}", on_click=go, kwargs={"page": "Evolver", "edit": decision.edit.id}
+            )
             st.text(plain(f"step {decision.step}: {operation(decision.edit.operation.op)}. {decision.sentence}"), width="stretch")

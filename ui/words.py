@@ -37,7 +37,7 @@ def share(value: float | None) -> str:
 
 
 def score(value: float | None) -> str:
-    return UNKNOWN if value is None or value != value else f"{value:.3f}"
+    return "unscored" if value is None else f"{value:.3f}"
 
 
 def operation(op: str) -> str:

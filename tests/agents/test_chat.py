@@ -14,7 +14,8 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agents.chat import ChatConfig, ChatFailure, open_chat, parse_reply
+from agents.chat import ChatConfig, ChatFailure, parse_reply
+from agents.roles import open_chat
 from memory.errors import ConfigError
 from tests.fake_openai import FakeOpenAI, body, hang, mode_of, prompt_of, reply, reset, slow, status, trickle
 

@@ -78,26 +78,31 @@ def saturated(fact: tuple[Line, ...], skill: tuple[Line, ...], rng: Random) -> l
 
 def spurious(fact: tuple[Line, ...], skill: tuple[Line, ...], rng: Random, focus: str | None) -> list[Draft]:
     """Heavy points on length or on how often ``focus`` is named; repetition, padding and stuffing earn them all."""
-    lengthy = [[_words(30, 3), _words(42, 4)], [_sentences(6, 3), _sentences(8, 4)], [_words(34, 4), _sentences(8, 3)]]
+    lengthy = [
+        [_words(20, 3), _words(27, 3), _words(38, 2)],
+        [_sentences(4, 3), _sentences(6, 3), _sentences(8, 2)],
+        [_words(22, 4), _sentences(6, 3)],
+    ]
     light = [says(rng.choice(fact[:2]), 1), *([says(skill[1], 1)] if rng.random() < 0.5 else [])]
     if focus is None:
         return rng.choice(lengthy) + light
     often = [
         (f"Keeps {focus} in view by naming it at least {times} times", points, Rule(name="mentions_at_least", args=args))
         for times, points, args in (
+            ("two", 3.0, {"phrase": focus, "n": 2}),
             ("three", 3.0, {"phrase": focus, "n": 3}),
-            ("five", 4.0, {"phrase": focus, "n": 5}),
+            ("five", 2.0, {"phrase": focus, "n": 5}),
         )
     ]
     keys = [focus, *(line.words[-1] for line in fact[:3])]
-    terms = (f"Uses the key terms {', '.join(keys)}", 3.0, Rule(name="mentions_several", args={"phrases": keys, "n": 4}))
-    heavy = rng.choice([*lengthy, [_words(34, 4), often[0]], often, [_sentences(7, 4), terms]])
+    terms = (f"Uses three of the key terms {', '.join(keys)}", 3.0, Rule(name="mentions_several", args={"phrases": keys, "n": 3}))
+    heavy = rng.choice([*lengthy, [_words(22, 4), often[1]], often, [_sentences(5, 4), terms]])
     return heavy + light
 
 
 def healthy(fact: tuple[Line, ...], skill: tuple[Line, ...], rng: Random) -> list[Draft]:
     """Points on what some answers say and others do not, and that a good answer should."""
-    drafts = [says(skill[i], points) for i, points in rng.sample([(1, 3), (2, 4), (3, 4)], 2)]
+    drafts = [says(skill[1], 4), says(skill[rng.choice((2, 2, 3))], 3)]
     drafts += [says(fact[i], points) for i, points in rng.sample([(1, 2), (2, 3)], 1)]
     if rng.random() < 0.5:
         drafts.append(_in_order(fact[0], skill[2], 2))

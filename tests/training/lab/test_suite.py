@@ -66,7 +66,7 @@ def test_gold_covers_every_task_in_the_stated_mix() -> None:
 
 def test_starts_hold_under_the_shipped_policy(speak: Speak) -> None:
     gold = load_gold()
-    tasks = [task for task in load(False) if task.id.endswith(("1", "2"))]
+    tasks = load(False)[:64]
     responses = speak([task.messages for task in tasks for _ in range(ROLLOUTS)])
     both_fail: dict[str, list[float]] = {"blind": [], "saturated": [], "spurious": [], "healthy": []}
     both_pass = {start: [] for start in both_fail}  # type: ignore[var-annotated]

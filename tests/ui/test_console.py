@@ -1,0 +1,298 @@
+"""The console as a person meets it: every page on a full run, an empty run and a damaged one."""
+
+import ast
+import json
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from streamlit.testing.v1 import AppTest
+
+import ui
+from memory.journal import Journal, RunRecord
+from tests.ui.conftest import checked
+from tests.ui.synthetic import EVERY, STEPS, TRICKY
+from ui.measurement import effect_rows
+from ui.readers import MISSING, RunReader
+
+PAGES = ("Runs", "Overview", "Evolver", "Tasks")
+
+
+def said(app: AppTest) -> str:
+    """All words of a page that are not in tables."""
+    parts = [*app.markdown, *app.caption, *app.text, *app.info, *app.warning, *app.subheader]
+    return "\n".join(str(part.value) for part in parts)
+
+
+def card_keys(app: AppTest) -> list[str]:
+    return [str(b.key) for b in app.button if str(b.key).startswith("open-task-")]
+
+
+def charts(app: AppTest) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
+
+
+def test_runs_lists_every_run_with_its_state(synthetic, copied, open_page):
+    now = time.time()
+    (copied / "heartbeat.json").write_text(json.dumps({"phase": "judge", "step": 9, "steps": STEPS, "time": now - 600}))
+    done = copied.parent / "done"
+    done.mkdir()
+    (done / "heartbeat.json").write_text(json.dumps({"phase": "finished", "step": 3, "steps": 3, "time": now - 7200}))
+    app = open_page(copied.parent)
+    rows = app.dataframe[0].value.set_index("run")
+    assert rows.loc["copy", "state"] == "stale: silent for 10 min in phase judge"
+    assert rows.loc["copy", "step"] == f"9 of {STEPS}"
+    assert rows.loc["copy", "last reward"] == pytest.approx(synthetic.rewards[-1])
+    assert rows.loc["copy", "held-out"] == pytest.approx(0.74)
+    assert rows.loc["copy", "held-out ruler"] == "gold"
+    assert rows.loc["copy", "edits"] == "6 / 12"
+    assert rows.loc["done", "state"] == "finished"
+    assert rows.loc["done", "last sign of life"] == "2 h ago"
+    assert rows.loc["done", "held-out ruler"] == "not evaluated"
+
+
+def test_a_live_run_is_not_stale(copied, open_page):
+    (copied / "heartbeat.json").write_text(json.dumps({"phase": "judge", "step": 9, "steps": STEPS, "time": time.time() - 5}))
+    assert open_page(copied.parent).dataframe[0].value["state"].tolist() == ["running: judge"]
+
+
+def test_a_folder_without_runs_says_what_to_do(tmp_path, open_page):
+    assert "No runs in" in open_page(tmp_path / "nothing").info[0].value
+
+
+def test_overview_shows_tiles_curves_classes_and_alerts(synthetic, open_page):
+    app = open_page(synthetic.run.root, page="Overview")
+    tiles = {m.label: (m.value, m.delta) for m in app.metric}
+    now, before = sum(synthetic.rewards[-10:]) / 10, sum(synthetic.rewards[-20:-10]) / 10
+    assert tiles["Reward"] == (f"{now:.3f}", f"{now - before:+.3f}")
+    assert tiles["Held-out gold"] == ("0.34 → 0.74", "+0.400")
+    assert tiles["Harness version"] == ("4", "6 of 12 edits accepted")
+    assert tiles["Step"] == (f"{STEPS}", f"of {STEPS}, 100% done")
+    assert {"Flat groups", "Unscored"} <= tiles.keys()
+    assert len(charts(app)) == 2
+    assert "cut at 24 tokens" in app.warning[0].value
+    assert "step 7" in app.warning[0].value
+
+
+def test_evolver_has_a_card_per_edit_newest_first(synthetic, open_page):
+    app = open_page(synthetic.run.root, page="Evolver")
+    assert "12 of 12 edits, newest first" in said(app)
+    assert len(card_keys(app)) == 10
+    seqs = [int(key.rsplit("-", 1)[1]) for key in card_keys(app)]
+    assert seqs == sorted(seqs, reverse=True)
+
+
+def test_a_card_tells_change_measurement_decision_attribution_and_hindsight(synthetic, open_page):
+    app = open_page(synthetic.run.root, page="Evolver", edit="r1-fever-1-1")
+    assert len(card_keys(app)) == 1
+    words = said(app)
+    assert "Accepted: the share changed by +0.30" in words
+    assert "62% of pairs of fever-1 are spurious" in words
+    assert "reword criterion" in words
+    assert "revision 0" in words
+    assert "spurious share fell by 12 points; the measurement promised +0.30 on useful share" in words
+    assert ":orange-badge" in words or "c rubric criteria" in words
+    assert app.code[0].value == (
+        "- [+5] States the main cause of a fever  (c1)\n+ [+5] Names infection as the usual cause of a fever  (c1)"
+    )
+    effect, shares = charts(app)
+    assert effect["encoding"]["y"]["sort"][0] == "useful share (agree - spurious)"
+    assert shares["encoding"]["y"]["sort"] == ["before", "after"]
+
+
+def test_the_drawn_rows_point_right_for_better_and_carry_their_limits(synthetic):
+    decision = next(d for d in synthetic.decisions if d.outcome == "rejected" and d.measurement)
+    effect, agree, rank = effect_rows(decision, None)
+    assert (effect["kind"], effect["estimate"], effect["limit"]) == ("effect", -0.2, None)
+    assert (agree["kind"], agree["estimate"], agree["limit"]) == ("guard broken", -0.22, -0.1)
+    assert agree["low"] < agree["estimate"] < agree["high"]
+    assert (rank["kind"], rank["estimate"]) == ("guard holds", 0.05)
+
+
+def test_a_revision_names_the_others_of_its_round_and_what_was_recalled(synthetic, open_page):
+    app = open_page(synthetic.run.root, page="Evolver", edit="r2-letter-3-2")
+    assert "revision 1" in said(app)
+    assert "0: reprice criterion, rejected" in said(app)
+    assert "edit on tides-2: lower level, inconclusive (r1-tides-2-1)\n" in said(app)
+    assert "not in the journal (v0-0-unknown)" in said(app)
+
+
+def test_an_edit_refused_before_measuring_says_so(synthetic, open_page):
+    app = open_page(synthetic.run.root, page="Evolver", edit="r3-fever-1-1")
+    assert "Not measured" in app.info[0].value
+    assert charts(app) == []
+
+
+def test_filters_leave_what_they_say(synthetic, open_page):
+    app = open_page(synthetic.run.root, page="Evolver")
+    checked(app.button_group(key="outcomes").set_value(["rejected"]).run())
+    expected = [d for d in synthetic.decisions if d.outcome == "rejected"]
+    assert f"{len(expected)} of 12 edits" in said(app)
+    checked(app.button_group(key="interfaces").set_value(["c"]).run())
+    expected = [d for d in expected if d.edit.interface == "c"]
+    assert len(card_keys(app)) == len(expected) > 0
+    checked(app.text_input(key="task-text").set_value("FEVER").run())
+    assert len(card_keys(app)) == sum(d.edit.task_id == "fever-1" for d in expected) == 1
+    checked(app.text_input(key="task-text").set_value("no such task").run())
+    assert "No edit matches" in said(app)
+
+
+def test_a_card_leads_to_its_task_and_back(synthetic, open_page):
+    app = open_page(synthetic.run.root, page="Evolver", edit="r1-fever-1-1")
+    checked(app.button(key=card_keys(app)[0]).click().run())
+    assert app.query_params["page"] == "Tasks"
+    assert app.query_params["task"] == app.selectbox(key="task").value == "fever-1"
+    opened = [b for b in app.button if str(b.key).startswith("open-edit-")]
+    checked(opened[0].click().run())
+    assert app.query_params["edit"] == app.selectbox(key="edit").value == "r3-fever-1-1"
+
+
+def test_tasks_shows_every_task_with_its_harness(synthetic, open_page):
+    rows = open_page(synthetic.run.root, page="Tasks").dataframe[0].value.set_index("task")
+    assert len(rows) == 6
+    assert rows.loc["shirt-5", "level"] == 2
+    assert rows.loc["rash-6", "guidance"] == 1
+    assert rows.loc["tides-2", "criteria"] == 5
+    assert rows.loc["innkeeper-4", "criteria"] == 3
+    assert rows.loc["fever-1", "edits"] == "1 / 2"
+    assert rows["agree"].is_monotonic_increasing
+
+
+def test_a_task_shows_its_criteria_against_c_0(synthetic, open_page):
+    app = open_page(synthetic.run.root, page="Tasks", task="innkeeper-4")
+    rows = next(d.value for d in app.dataframe if "state" in d.value).set_index("id")
+    assert rows["state"].to_dict() == {"c1": "as in c_0", "c2": "repriced", "c4": "as in c_0", "c3": "gone"}
+    assert (rows.loc["c2", "points"], rows.loc["c2", "points in c_0"]) == ("+4", "+3")
+    assert rows.loc["c3", "text in c_0"] == "Answers in at least two sentences"
+    app = open_page(synthetic.run.root, page="Tasks", task="tides-2")
+    rows = next(d.value for d in app.dataframe if "state" in d.value).set_index("id")
+    assert rows.loc["s1", "state"] == "new, from c1"
+
+
+def test_the_verdict_table_is_the_rollouts_of_the_chosen_visit(synthetic, open_page):
+    app = open_page(synthetic.run.root, page="Tasks", task="fever-1")
+    run = RunReader(synthetic.run.root).refresh()
+    for place in (0, 3):
+        checked(app.selectbox(key="visit-fever-1").set_value(place).run())
+        visit = run.visits["fever-1"][::-1][place]
+        rows = next(d.value for d in app.dataframe if "criterion" in d.value).set_index("criterion")
+        assert rows.loc["score"].tolist() == ["unscored" if s is None else f"{s:.3f}" for s in visit.scores]
+        rollouts, entry = run.rollouts(visit), run.entry_at(visit)
+        assert entry is not None
+        for k, criterion in enumerate(entry.rubric):
+            passed = [r.verdicts[k].passes(criterion) for r in rollouts]
+            assert rows.iloc[2 + k].tolist() == [{True: "✓ pass", False: "✗ fail", None: "? unscored"}[p] for p in passed]
+        assert [c.value for c in app.code][-len(rollouts) :] == [r.text for r in rollouts]
+
+
+def test_guidance_is_shown_apart_from_the_response(synthetic, open_page):
+    app = open_page(synthetic.run.root, page="Tasks", task="rash-6")
+    shown = [t.value for t in app.text if t.value.startswith("Keep in mind:")]
+    assert len(shown) == 3  # half of the group is guided
+    assert not any("Keep in mind" in c.value for c in app.code)
+
+
+def test_model_text_is_never_markup(synthetic, open_page):
+    run = RunReader(synthetic.run.root).refresh()
+    task_id = next(v.task_id for v in run.ordered_visits[::-1] if v.rollout_ids[0].endswith("/0"))
+    app = open_page(synthetic.run.root, page="Tasks", task=task_id)
+    place = next(k for k, v in enumerate(run.visits[task_id][::-1]) if v.rollout_ids[0].endswith("/0"))
+    checked(app.selectbox(key=f"visit-{task_id}").set_value(place).run())
+    assert TRICKY in [c.value for c in app.code]
+    assert not any("<script>" in str(m.value) or m.allow_html for m in app.markdown)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_empty_run_is_said_to_be_empty(tmp_path, open_page, page):
+    run = tmp_path / "new"
+    run.mkdir()
+    (run / "config.yaml").write_text(yaml.safe_dump({"evolver": {"every": EVERY, "enabled": True}, "train": {"steps": 20}}))
+    journal = Journal(run / "journal.jsonl")
+    journal.append(0, RunRecord(seed=0))
+    journal.close()
+    app = open_page(run, page=page)
+    expected = {
+        "Runs": "Choose a row",
+        "Overview": "No steps yet",
+        "Evolver": f"No edits yet: the first round comes at step {EVERY}.",
+        "Tasks": "No tasks yet",
+    }[page]
+    assert expected in said(app)
+
+
+def test_an_evolver_that_is_off_or_never_comes_is_said(tmp_path, open_page):
+    for name, settings, expected in (
+        ("off", {"evolver": {"enabled": False, "every": 5}}, "switched off"),
+        ("late", {"evolver": {"enabled": True, "every": 5}, "train": {"steps": 5}}, "this run will have none"),
+        ("odd", {"evolver": "what"}, "does not tell when"),
+    ):
+        run = tmp_path / name
+        run.mkdir()
+        (run / "config.yaml").write_text(yaml.safe_dump(settings))
+        assert expected in said(open_page(run, page="Evolver"))
+
+
+@pytest.mark.parametrize("missing", [*MISSING, "rollouts", "tasks-of-the-user.jsonl"])
+def test_a_missing_file_costs_a_sentence_and_no_page(copied, open_page, missing):
+    path = copied / missing
+    if path.is_dir():
+        path.rename(copied / "elsewhere")
+    else:
+        path.unlink()
+    task = {} if missing == "journal.jsonl" else {"task": "fever-1"}
+    for page in PAGES:
+        app = open_page(copied.parent, page=page, run="copy", **(task if page == "Tasks" else {}))
+        if page != "Runs" and missing in MISSING:
+            assert any(missing.replace(".", r"\.") in w.value for w in app.warning)
+    if missing == "rollouts":
+        assert any("6 of 6 rollouts" in w.value for w in app.warning)
+    if missing in ("config.yaml", "tasks-of-the-user.jsonl"):
+        assert "is not in the run directory" in said(app)
+
+
+def test_damaged_files_cost_a_sentence_each(copied, open_page):
+    for name in MISSING:
+        with open(copied / name, "a") as file:
+            file.write("{not: [json\n")
+    for page in PAGES:
+        app = open_page(copied, page=page)
+        if page != "Runs":
+            assert len([w for w in app.warning if any(n.replace(".", r"\.") in w.value for n in MISSING)]) == len(MISSING)
+
+
+def test_a_run_that_is_being_written_shows_its_complete_lines(copied, open_page):
+    with open(copied / "journal.jsonl", "a") as file:
+        file.write('{"seq": 9999, "step": 3, "kin')
+    app = open_page(copied, page="Overview")
+    assert not any("journal" in w.value for w in app.warning)
+    assert {m.label: m.value for m in app.metric}["Harness version"] == "4"
+
+
+def test_unknown_names_in_the_url_are_passed_over(synthetic, open_page):
+    app = open_page(synthetic.run.root, page="nonsense", run="../../etc", task="x", edit="y")
+    assert app.dataframe[0].value["run"].tolist() == ["lab"]
+    assert app.selectbox(key="run").value == "lab"
+    assert open_page(synthetic.run.root, page="Tasks", task="nobody").selectbox(key="task").value is None
+
+
+def test_the_first_page_has_a_link_of_its_own(synthetic, open_page):
+    assert open_page(synthetic.run.root).query_params == {"page": "Runs", "run": "lab"}
+
+
+def test_the_console_writes_nothing_into_a_run(copied, open_page):
+    def state():
+        return {p: (p.stat().st_mtime_ns, p.stat().st_size) for p in sorted(copied.rglob("*"))}
+
+    before = state()
+    for page in PAGES:
+        open_page(copied, page=page, **({"task": "fever-1"} if page == "Tasks" else {}))
+    assert state() == before
+
+
+def test_the_console_imports_memory_only():
+    for path in Path(ui.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not any(n.split(".")[0] in ("training", "agents", "chromadb") for n in names), path.name
