@@ -116,6 +116,8 @@ def _criteria(run: RunView, task_id: str, entry: TaskHarness | None, last: Visit
         hide_index=True,
         key=f"criteria-{task_id}",
         column_config={
+            **{name: st.column_config.Column(width="small") for name in ("id", "points", "points in c_0", "unscored")},
+            **{name: st.column_config.Column(width="large") for name in ("text now", "text in c_0")},
             "pass rate": st.column_config.ProgressColumn(format="%.0f%%", min_value=0, max_value=100, help="At the last visit."),
         },
     )
@@ -149,7 +151,7 @@ def criteria_table(run: RunView, task_id: str, entry: TaskHarness | None, last: 
                 "points in c_0": f"{old.points:+g}" if old and changed else "",
                 "text in c_0": plain(old.text) if old and changed else "",
                 "pass rate": 100 * seen.pass_rate if seen and seen.pass_rate is not None else None,
-                "unscored": seen.unscored if seen else None,
+                "unscored": str(seen.unscored) if seen else "",
             }
         )
     table = pd.DataFrame(rows)

@@ -14,13 +14,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from memory.errors import TaskError, nearest
 from memory.task import Rule
 
-Phrase = Annotated[str, Strict(), Field(pattern=r"[^\W_]", description="text with at least one word")]
+
+def _has_a_word(text: str) -> str:
+    if not words(text):
+        raise ValueError("no word in it")
+    return text
+
+
+Phrase = Annotated[str, Strict(), AfterValidator(_has_a_word), Field(description="text with at least one word")]
 Phrases = Annotated[list[Phrase], Field(min_length=1, description="a non-empty list of texts with at least one word each")]
 Count = Annotated[int, Strict(), Field(ge=1, description="a whole number of at least 1")]
 Share = Annotated[float, Field(gt=0, le=1, strict=True, description="a number above 0 and at most 1")]
