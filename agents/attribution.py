@@ -12,8 +12,8 @@ The rules, in order; the first whose condition holds is taken. Shares are those 
                with spurious - agree >= 0.05
     (lowered)  level < 1, informative >= 0.35                                                     p: raise the level
 
-*In vain*: two edits of the interface were not accepted in this round, or one in an earlier round, and none was accepted. A
-rejected edit comes back here with its measurement before the next is proposed, so a failure moves on to the next interface.
+*In vain*: edits of the interface were tried on this task within the recalled window, this round included, and none was accepted.
+A rejected edit comes back here with its measurement before the next is proposed, so a failure moves on to the next interface.
 Thresholds are starting values. ``RuleAttributor`` is the embedded default; ``ChatAttributor`` asks a model, gives it the rules'
 answer as a prior, and records a disagreement in the reason.
 """
@@ -34,7 +34,6 @@ QUALITY_SPREAD = 0.3
 NEVER_PASSED = 0.3
 SPURIOUS_EXCESS = 0.05
 INFORMATIVE = 0.35
-TRIES = 2
 
 
 class Attributor(Protocol):
@@ -132,9 +131,8 @@ class RuleAttributor:
 
 def in_vain(case: CaseFile, interface: Interface) -> bool:
     """Whether edits of this interface were tried on this task and none was accepted; see the module docstring."""
-    earlier = [d for d in case.evidence.decisions if d.edit.interface == interface]
-    now = [d for d in case.tried if d.edit.interface == interface]
-    return not any(d.outcome == "accepted" for d in earlier) and (bool(earlier) or len(now) >= TRIES)
+    tried = [d for d in (*case.evidence.decisions, *case.tried) if d.edit.interface == interface]
+    return bool(tried) and not any(d.outcome == "accepted" for d in tried)
 
 
 class AttributionReply(BaseModel):

@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from memory.harness import TaskHarness
+from memory.task import Criterion
 from memory.visit import Visit
 from ui import charts
 from ui.change import message_lines
@@ -116,8 +117,8 @@ def _criteria(run: RunView, task_id: str, entry: TaskHarness | None, last: Visit
         hide_index=True,
         key=f"criteria-{task_id}",
         column_config={
-            **{name: st.column_config.Column(width="small") for name in ("id", "points", "points in c_0", "unscored")},
-            **{name: st.column_config.Column(width="large") for name in ("text now", "text in c_0")},
+            **{name: st.column_config.Column(width="small") for name in ("id", "unscored")},
+            **{name: st.column_config.Column(width="large") for name in ("now", "in c_0")},
             "pass rate": st.column_config.ProgressColumn(format="%.0f%%", min_value=0, max_value=100, help="At the last visit."),
         },
     )
@@ -146,18 +147,20 @@ def criteria_table(run: RunView, task_id: str, entry: TaskHarness | None, last: 
             {
                 "id": plain(criterion_id),
                 "state": plain(state),
-                "points": f"{new.points:+g}" if new else "",
-                "text now": plain(new.text) if new else UNKNOWN,
-                "points in c_0": f"{old.points:+g}" if old and changed else "",
-                "text in c_0": plain(old.text) if old and changed else "",
+                "now": _points_and_text(new) if new else UNKNOWN,
+                "in c_0": _points_and_text(old) if old and changed else "",
                 "pass rate": 100 * seen.pass_rate if seen and seen.pass_rate is not None else None,
                 "unscored": str(seen.unscored) if seen else "",
             }
         )
     table = pd.DataFrame(rows)
     if brought and (table["state"] == "as in c_0").all():
-        return table.drop(columns=["points in c_0", "text in c_0"])
+        return table.drop(columns="in c_0")
     return table
+
+
+def _points_and_text(criterion: Criterion) -> str:
+    return plain(f"[{criterion.points:+g}] {criterion.text}")
 
 
 def _guidance(entry: TaskHarness | None) -> None:
