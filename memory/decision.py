@@ -19,7 +19,10 @@ class Interval(Noun):
 
 
 class Guard(Noun):
-    """A quantity that must not get worse: it holds when the interval's upper end of the harm stays under ``limit``."""
+    """A quantity that must not get worse: it holds while the estimate of the harm stays within ``limit``.
+
+    The interval is shown, not tested: with the few rollouts of a look, asking for certain harmlessness would refuse everything.
+    """
 
     name: str
     harm: Interval

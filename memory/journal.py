@@ -125,9 +125,12 @@ def read_lines(path: Path, offset: int = 0) -> Iterator[tuple[int, dict]]:
                 return
             offset += len(line)
             try:
-                yield offset, json.loads(line)
+                record = json.loads(line)
             except ValueError as error:
                 raise JournalError(f"{path}: line {number} is not JSON; the file was changed from outside") from error
+            if not isinstance(record, dict):
+                raise JournalError(f"{path}: line {number} is not a JSON object; the file was changed from outside")
+            yield offset, record
 
 
 def read_journal(path: Path, offset: int = 0) -> Iterator[Entry]:
@@ -140,10 +143,11 @@ def read_journal(path: Path, offset: int = 0) -> Iterator[Entry]:
         cls = KINDS.get(line.get("kind", ""))
         if cls is None:
             raise JournalError(f"{path}: record {line.get('seq')} has the unknown kind {line.get('kind')!r}; update harnessrl")
-        if cls is RunRecord and line["record"].get("schema_version") != SCHEMA:
-            raise JournalError(f"{path}: journal schema {line['record'].get('schema_version')}, this version reads {SCHEMA}")
+        record = line.get("record")
+        if cls is RunRecord and isinstance(record, dict) and record.get("schema_version") != SCHEMA:
+            raise JournalError(f"{path}: journal schema {record.get('schema_version')}, this version reads {SCHEMA}")
         try:
-            yield Entry(**{**line, "record": cls.model_validate(line["record"])})
+            yield Entry(**{**line, "record": cls.model_validate(record)})
         except ValueError as error:
             raise JournalError(f"{path}: record {line.get('seq')} ({line['kind']}) does not fit this version: {error}") from error
 

@@ -1,9 +1,10 @@
 """The run directory: where everything of a run lies, and the lock that gives it one owner.
 
-config.yaml          resolved configuration           journal.jsonl   the truth (``memory.journal``)
-metrics.jsonl        one line per step                rollouts/       one JSONL per step or round
-checkpoints/         trainer state and harness state  index/          Chroma, derived from the journal
-heartbeat.json       phase and step, for the console  report.md, report.png, harness.yaml, policy/   at the end
+config.yaml     resolved configuration               tasks.jsonl     the training tasks as they were brought, with c_0
+journal.jsonl   the truth (``memory.journal``)       metrics.jsonl   one line per step
+rollouts/       one JSONL per step or rehearsal      checkpoints/    trainer state and the state of the co-evolution
+index/          Chroma, derived from the journal     heartbeat.json  phase and step, for the console
+report.md, report.png, harness.yaml, policy/         at the end
 """
 
 import json
@@ -19,7 +20,8 @@ from memory.errors import RunDirError
 def write_atomic(path: Path, text: str) -> None:
     """Replace ``path`` by ``text`` so that a reader sees the old or the new content, never a part."""
     part = path.with_name(path.name + ".part")
-    with open(part, "w", encoding="utf-8") as file:
+    # A lone surrogate, which a model's JSON can bring, is not worth losing a run for.
+    with open(part, "w", encoding="utf-8", errors="replace") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
@@ -32,6 +34,7 @@ class RunDir:
     def __init__(self, root: str | Path):
         self.root = Path(root)
         self.config = self.root / "config.yaml"
+        self.tasks = self.root / "tasks.jsonl"
         self.journal = self.root / "journal.jsonl"
         self.metrics = self.root / "metrics.jsonl"
         self.rollouts = self.root / "rollouts"

@@ -73,6 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         prepare_process(config)
         checkpoint, rewound = start_directory(directory, config, bool(arguments.resume), world_size())
+        if is_main():
+            write_atomic(directory.tasks, "".join(task.model_dump_json() + "\n" for task in train))
         session = Session(config, directory, train, heldout)
         if is_main():
             session.open_memory(rebuild_index=rewound)

@@ -7,7 +7,7 @@ Streamlit here.
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,6 @@ from ui.tail import Tail
 
 STALE_SECONDS = 60
 ENDED = ("finished", "stopped", "failed")
-LAB_TASKS = Path(__file__).parents[1] / "training" / "lab" / "data" / "train.jsonl"
-"""The task file behind the source name ``lab``."""
 
 
 @dataclass
@@ -166,6 +164,7 @@ class RunReader:
                 self._forget()
             for path, read in (
                 (self.run.config, self._read_config),
+                (self.run.tasks, self._read_tasks),
                 (self.run.heartbeat, self._read_heartbeat),
                 (self.run.metrics, self._read_metrics),
                 (self.run.journal, self._read_journal),
@@ -194,10 +193,12 @@ class RunReader:
         if not isinstance(config, dict):
             raise ValueError("it holds no settings")
         self.view.config = config
-        sources = self.view.setting("tasks", "train")
-        paths = [LAB_TASKS if s == "lab" else Path(str(s)) for s in sources] if isinstance(sources, list) else []
-        self.view.tasks = {task["id"]: task for path in paths for task in _task_rows(path)}
         self._config_stamp = stamp
+
+    def _read_tasks(self) -> None:
+        """Once: the tasks of a run do not change."""
+        if not self.view.tasks:
+            self.view.tasks = {row["id"]: row for _, row in read_lines(self.run.tasks)}
 
     def _read_heartbeat(self) -> None:
         self.view.heartbeat = None
@@ -251,7 +252,8 @@ class RunReader:
 
 
 MISSING = {
-    "config.yaml": "settings and the tasks' own rubrics (c_0) are unknown",
+    "config.yaml": "its settings are unknown",
+    "tasks.jsonl": "the tasks' own rubrics (c_0) are unknown",
     "heartbeat.json": "whether the run is alive is unknown",
     "metrics.jsonl": "rewards are taken from the visits",
     "journal.jsonl": "no visits, edits or evaluations are known",
@@ -261,20 +263,6 @@ MISSING = {
 def one_line(error: Exception, path: Path) -> str:
     """An error's words on one line, with the file's name in place of its path."""
     return " ".join(str(error).replace(str(path), path.name).split())
-
-
-def _task_rows(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return
-    for line in lines:
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(row, dict) and isinstance(row.get("id"), str):
-            yield row
 
 
 def run_folders(folder: Path) -> list[Path]:

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 from streamlit.testing.v1 import AppTest
 
 import ui.console
@@ -21,12 +20,9 @@ def synthetic(tmp_path_factory) -> SyntheticRun:
 
 @pytest.fixture
 def copied(synthetic, tmp_path) -> Path:
-    """A run directory of its own, with the same records; its tasks' file lies inside."""
+    """A run directory of its own, with the same records."""
     copy = tmp_path / "runs" / "copy"
     shutil.copytree(synthetic.run.root, copy)
-    config = yaml.safe_load((copy / "config.yaml").read_text())
-    config["tasks"]["train"] = [str(copy / synthetic.task_file.name)]
-    (copy / "config.yaml").write_text(yaml.safe_dump(config))
     return copy
 
 

@@ -86,14 +86,13 @@ class SyntheticRun:
         self.harness = Harness()
         self.decisions: list[Decision] = []
         self.rewards: list[float] = []
-        self.task_file = root / "tasks-of-the-user.jsonl"
-        self.task_file.write_text("".join(t.model_dump_json() + "\n" for t in TASKS.values()))
+        self.run.tasks.write_text("".join(t.model_dump_json() + "\n" for t in TASKS.values()))
         self.journal = Journal(self.run.journal)
         self.journal.append(0, RunRecord(seed=0))
 
     def write(self, beat_age: float = 5.0, phase: str = "update") -> "SyntheticRun":
         config = {
-            "tasks": {"train": [str(self.task_file)], "heldout": []},
+            "tasks": {"train": ["tasks-of-the-user.jsonl"], "heldout": []},
             "train": {"steps": self.steps},
             "evolver": {"enabled": True, "every": EVERY},
         }

@@ -235,7 +235,7 @@ def test_an_evolver_that_is_off_or_never_comes_is_said(tmp_path, open_page):
         assert expected in said(open_page(run, page="Evolver"))
 
 
-@pytest.mark.parametrize("missing", [*MISSING, "rollouts", "tasks-of-the-user.jsonl"])
+@pytest.mark.parametrize("missing", [*MISSING, "rollouts"])
 def test_a_missing_file_costs_a_sentence_and_no_page(copied, open_page, missing):
     path = copied / missing
     if path.is_dir():
@@ -249,7 +249,7 @@ def test_a_missing_file_costs_a_sentence_and_no_page(copied, open_page, missing)
             assert any(missing.replace(".", r"\.") in w.value for w in app.warning)
     if missing == "rollouts":
         assert any("6 of 6 rollouts" in w.value for w in app.warning)
-    if missing in ("config.yaml", "tasks-of-the-user.jsonl"):
+    if missing in ("tasks.jsonl",):
         assert "is not in the run directory" in said(app)
 
 

@@ -162,7 +162,7 @@ def test_a_damaged_config_stays_said(copied, text):
 def test_c_0_of_a_changed_task_file_is_not_believed(copied, synthetic):
     assert RunReader(copied).refresh().task("tides-2") == TASKS["tides-2"]
     changed = TASKS["tides-2"].model_copy(update={"rubric": TASKS["tides-2"].rubric[:2]})
-    (copied / synthetic.task_file.name).write_text(changed.model_dump_json() + "\n")
+    (copied / "tasks.jsonl").write_text(changed.model_dump_json() + "\n")
     view = RunReader(copied).refresh()
     assert view.task("tides-2") is None
     assert view.entry("shirt-5") == synthetic.harness.entries["shirt-5"]  # from the journal
