@@ -135,12 +135,19 @@ def train_and_report(session, checkpoint: str | None) -> int:
         from training.loop.checkpoint import MARKER, read_state
 
         session.coevolution.sampler.restore(read_state(Path(checkpoint) / MARKER)["sampler"])
+    import torch
+
     trainer.share_harness()
     state = "failed"
     try:
         trainer.train(resume_from_checkpoint=checkpoint)
         state = "stopped" if session.callback.stop_asked else "finished"
         trainer.save_model(str(session.run.policy))
+    except torch.OutOfMemoryError as error:
+        raise UserError(
+            "the accelerator ran out of memory; lower train.micro_batch_size or policy.max_completion_tokens, keep "
+            "train.gradient_checkpointing on, or use train.deepspeed=zero3, then go on with --resume"
+        ) from error
     finally:
         progress.end(state)
         session.close()

@@ -6,6 +6,7 @@ import socket
 import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,11 @@ def grpo_config(config: RunConfig, run: RunDir):
         # Sampling log-probabilities of guided rollouts belong to another prompt than the one trained under.
         "vllm_importance_sampling_correction": False,
     }
+    missing = [name for name in train.report_to if find_spec(name) is None]
+    if missing:
+        raise ConfigError(
+            f"train.report_to: {', '.join(missing)} is not installed; run pip install {' '.join(missing)}, or leave it out"
+        )
     taken = sorted(set(train.trl) & set(arguments))
     if taken:
         raise ConfigError(f"train.trl: {', '.join(taken)} have settings of their own in this config; set them there")

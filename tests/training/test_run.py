@@ -203,6 +203,7 @@ BAD = [
     (["train.deepspeed=nothing.json"], "train.deepspeed: cannot read"),
     (["train.trl={max_steps: 3}"], "have settings of their own"),
     (["train.trl={no_such_argument: 3}"], "TRL refuses"),
+    (["train.report_to=[mlflow]"], "mlflow is not installed"),
     (["--resume", "no/such/run"], "holds no run"),
 ]
 
