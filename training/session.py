@@ -154,7 +154,6 @@ def grpo_config(config: RunConfig, run: RunDir):
         "save_steps": config.checkpoint.every,
         "save_total_limit": config.checkpoint.keep,
         "disable_tqdm": True,
-        "ignore_data_skip": True,
         "shuffle_dataset": False,
         "dataloader_pin_memory": torch.cuda.is_available(),
         # Other ranks wait at a collective while rank 0 runs the evolver (open-r1#620: the watchdog kills them otherwise).
