@@ -165,10 +165,9 @@ def test_two_processes_with_zero2_share_one_harness(tmp_path):
         sys.executable,
         "-m",
         "torch.distributed.run",
+        "--standalone",
         "--nproc_per_node",
         "2",
-        "--master_port",
-        "0",
         "-m",
         "training.run",
     ]
@@ -231,7 +230,7 @@ def test_a_run_directory_that_cannot_be_used(finished, tmp_path, capsys):
 
 def test_the_dry_run_shows_and_starts_nothing(tmp_path, capsys):
     directory = tmp_path / "dry"
-    assert main(["--dry-run", "--run-dir", str(directory), "train.steps=21"]) == 0
+    assert main(["--dry-run", "--run-dir", str(directory), "train.steps=21", "evolver.every=10"]) == 0
     out = capsys.readouterr().out
     for part in (
         "# config",
