@@ -99,6 +99,9 @@ class SamplingSettings(Section):
     floor: float = Field(default=0.05, ge=0)
     """Least weight of any task, so that a retired one is seen now and then; 0 lets retired tasks go."""
 
+    revisit_edited: bool = True
+    """Draw a task soon after its text, guidance or criteria were edited, once more than its level would have it."""
+
     @model_validator(mode="after")
     def _levels_are_a_ladder(self) -> "SamplingSettings":
         if list(self.levels) != sorted(set(self.levels)) or 1.0 not in self.levels or min(self.levels) <= 0:

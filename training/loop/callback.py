@@ -36,12 +36,14 @@ class LoopCallback(TrainerCallback):
 
     def on_step_begin(self, args, state, control, **kwargs):
         if self.coevolution.round_due(state.global_step):
+            before = self.coevolution.harness
             self.trainer.accelerator.wait_for_everyone()
             with self.trainer.policy() as generate:
                 if state.is_world_process_zero:
                     self.coevolution.evolve(state.global_step, generate, self.trainer.fingerprint())
                 self.trainer.accelerator.wait_for_everyone()
             self.trainer.share_harness()
+            self.coevolution.revisit_edited(before)
         self._update = self.coevolution.progress.phase("update")
         self._update.__enter__()
 

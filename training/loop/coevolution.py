@@ -125,6 +125,17 @@ class CoEvolution:
             self.round.run(step, generate, ceiling, fingerprint)
             self.harness = self.memory.harness
 
+    def revisit_edited(self, before: Harness) -> None:
+        """Draw tasks whose text, guidance or criteria a round has changed soon: a large suite would come back to them, and so
+        use the edit and learn whether it kept its promise, only a whole pass later. Every rank does the same."""
+        if not self.config.sampling.revisit_edited:
+            return
+        for task_id in sorted(self.harness.entries):
+            task = self.sampler.tasks[task_id]
+            old, new = before.of(task), self.harness.of(task)
+            if new.model_copy(update={"level": old.level}) != old:
+                self.sampler.bring_forward([task_id])
+
     def evaluate(self, step: int, generate: Generate) -> None:
         """Held-out scores of the policy as it is, under the plain prompt and the rubric the user brought. Rank 0."""
         if self.memory is None or not self.heldout:

@@ -7,7 +7,7 @@ of its own that is saved with the checkpoint.
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memory.harness import Harness
@@ -41,6 +41,11 @@ class TaskSampler:
         for task_id in drawn:
             self.credit[task_id] -= 1
         return [self.tasks[i] for i in drawn]
+
+    def bring_forward(self, task_ids: Iterable[str]) -> None:
+        """Let these tasks be drawn soon, once more than their level alone would have them."""
+        for task_id in task_ids:
+            self.credit[task_id] += 1
 
     def state(self) -> dict[str, Any]:
         version, numbers, gauss = self.random.getstate()

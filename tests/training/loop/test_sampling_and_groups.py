@@ -47,6 +47,16 @@ def test_without_a_floor_a_retired_task_is_gone_and_comes_back_when_raised():
     assert drawn(sampler, Harness(), 10)["t0"] > 0
 
 
+def test_a_task_brought_forward_is_drawn_at_the_next_step_and_nobody_is_left_out():
+    for seed in range(20):
+        sampler = TaskSampler(TASKS, 0.05, seed)
+        first = {t.id for t in sampler.draw(Harness(), 4)}
+        edited = sorted(first)[:2]
+        sampler.bring_forward(edited)
+        assert set(edited) <= {t.id for t in sampler.draw(Harness(), 4)}
+        assert len(drawn(sampler, Harness(), 4) + Counter(first)) == 10
+
+
 def test_fewer_tasks_than_seats_are_repeated():
     assert [t.id for t in TaskSampler(TASKS[:2], 0.05, 0).draw(Harness(), 5)].count("t0") in (2, 3)
 

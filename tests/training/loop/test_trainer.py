@@ -53,6 +53,24 @@ def captured_batches(session) -> list[dict]:
     return batches
 
 
+def test_edited_tasks_are_revisited_and_relevelled_ones_are_not(session):
+    co = session.coevolution
+    guided, lowered, *_ = sorted(co.sampler.tasks)
+    before, credit = co.harness, dict(co.sampler.credit)
+    entries = {i: before.of(co.sampler.tasks[i]) for i in (guided, lowered)}
+    field = GuidanceField(id="f", text="Keep a diary")
+    co.harness = before.updated(
+        {
+            guided: entries[guided].model_copy(update={"guidance": (field,)}),
+            lowered: entries[lowered].model_copy(update={"level": 0.5}),
+        }
+    )
+    co.revisit_edited(before)
+    assert {i for i in credit if co.sampler.credit[i] != credit[i]} == {guided}
+    co.revisit_edited(co.harness)
+    assert co.sampler.credit[guided] == credit[guided] + 1, "an edit counts once"
+
+
 def forced_scores(session, scores) -> None:
     """Give the rollouts of every step these scores, None for unscored."""
     original = session.coevolution.grade
