@@ -67,7 +67,7 @@ def informative_interval(
     """How informative a group is: the expected share of separated pairs, sum_k w_k 2 p_k (1 - p_k), with an interval.
 
     The pass rate p_k of each criterion is drawn from its Jeffreys posterior, Beta(passed + 1/2, failed + 1/2), criteria taken as
-    independent (Brown, Cai and DasGupta 2001). A bootstrap would call a group in which nothing separated certainly flat.
+    independent (Brown, Cai and DasGupta 2001); the estimate is at its mean. A bootstrap would call a group in which nothing separated certainly flat.
     """
     estimate, sampled = 0.0, np.zeros(resamples)
     for k, weight in enumerate(weights):
@@ -75,7 +75,7 @@ def informative_interval(
         passed = scored.sum()
         rates = rng.beta(passed + 0.5, len(scored) - passed + 0.5, size=resamples)
         sampled += weight * 2 * rates * (1 - rates)
-        rate = scored.mean() if len(scored) else 0.5
+        rate = (passed + 0.5) / (len(scored) + 1)
         estimate += weight * 2 * rate * (1 - rate)
     tail = (1 - level) / 2
     low, high = np.quantile(sampled, [tail, 1 - tail])

@@ -168,8 +168,8 @@ def test_an_interval_without_data_spans_everything():
 def test_no_group_is_certainly_flat_after_a_few_rollouts():
     rng = np.random.default_rng(0)
     few, many = (informative_interval(np.zeros((n, 1)), np.ones(1), 0.95, 1000, rng) for n in (4, 64))
-    assert few.estimate == many.estimate == 0
     assert few.high > 0.3 > many.high
+    assert all(i.low <= i.estimate <= i.high for i in (few, many))
 
 
 def test_the_informative_interval_covers_the_truth():
