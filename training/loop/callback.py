@@ -63,9 +63,9 @@ class LoopCallback(TrainerCallback):
         with open(self.metrics_path, "a", encoding="utf-8") as file:
             file.write(json.dumps({"step": state.global_step, "metrics": metrics, "seconds": self._seconds(logs)}) + "\n")
         reward, zero = metrics.get("reward"), metrics.get("frac_reward_zero_std", 0.0)
-        note = "reward unscored" if reward is None else f"reward {reward:.3f}, flat groups {zero:.0%}"
+        note = "reward unscored" if reward is None else f"reward {reward:.3f}, flat {zero:.0%}"
         grad = metrics.get("grad_norm")
-        self.coevolution.progress.finish_step(state.global_step, note + (f", grad norm {grad:.2f}" if grad is not None else ""))
+        self.coevolution.progress.finish_step(state.global_step, note + (f", grad {grad:.2f}" if grad is not None else ""))
         self._alert(state.global_step)
 
     def on_save(self, args, state, control, **kwargs):

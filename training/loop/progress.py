@@ -37,7 +37,7 @@ class Progress:
         if self.main and self._console.is_terminal:
             self._bar = Bar(
                 TextColumn("{task.description:<8}"),
-                BarColumn(),
+                BarColumn(bar_width=12),
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[note]}"),
                 TimeElapsedColumn(),

@@ -31,6 +31,8 @@ def rubric(prompts, completions, **columns) -> list[float | None]:
 class HarnessTrainer(GRPOTrainer):
     """Args: ``coevolution`` draws, grades and records; ``config`` is the run's; the rest goes to ``GRPOTrainer``."""
 
+    _last_loaded_step: int  # of TRL: the step whose weights the vLLM engine holds
+
     def __init__(self, coevolution: CoEvolution, config: RunConfig, args: GRPOConfig, **kwargs: Any):
         self.coevolution = coevolution
         self.config = config
