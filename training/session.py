@@ -47,6 +47,7 @@ def prepare_process(config: RunConfig) -> None:
     import transformers
 
     transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
 
 
 def load_tokenizer(config: RunConfig):
@@ -205,6 +206,7 @@ class Session:
     """
 
     def __init__(self, config: RunConfig, run: RunDir, train: Sequence[Task], heldout: Sequence[Task]):
+        from agents.roles import open_attributor, open_proposer
         from training.loop.coevolution import CoEvolution
         from training.loop.policy import Speaker
         from training.loop.progress import Progress
@@ -213,6 +215,9 @@ class Session:
         self.run = run
         self.tokenizer = load_tokenizer(config)
         gold = load_gold(config)
+        # Roles are opened before the policy is loaded: a missing key is found in seconds.
+        self.attributor = open_attributor(config.evolver.attributor)
+        self.proposer = open_proposer(config.evolver.proposer)
         self.progress = Progress(config.train.steps, run if is_main() else None, is_main())
         self.coevolution = CoEvolution(
             config,
@@ -279,7 +284,6 @@ class Session:
 
         from agents.critic import Critic
         from agents.evolver import HarnessEvolver
-        from agents.roles import open_attributor, open_proposer
         from agents.tool import evolver_tool
         from training.loop.rehearsal import FrozenPolicyRehearsal
         from training.loop.round import EvolverRound
@@ -290,8 +294,8 @@ class Session:
         evolver = HarnessEvolver(
             settings,
             memory,
-            open_attributor(settings.attributor),
-            open_proposer(settings.proposer),
+            self.attributor,
+            self.proposer,
             Critic(settings.critic, rehearsal),
             validate,
             SqliteSaver(sqlite3.connect(self.run.rounds, check_same_thread=False)),
@@ -301,10 +305,7 @@ class Session:
     def close(self) -> None:
         """End model calls in flight and leave the memory clean."""
         co = self.coevolution
-        roles: list[Any] = [co.judge, co.quality]
-        if co.round is not None:
-            roles += [co.round.evolver.attributor, co.round.evolver.proposer]
-        for role in roles:
+        for role in (co.judge, co.quality, self.attributor, self.proposer):
             if (chat := getattr(role, "chat", None)) is not None:
                 chat.close()
         if co.memory is not None:
