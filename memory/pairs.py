@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from memory.task import Criterion
-from memory.visit import CriterionHealth, PairOrder, PairShares, Rollout
+from memory.visit import CriterionHealth, PairOrder, PairShares, Rollout, Visit
 
 CLASSES = ("blind", "saturated", "spurious", "agree")
 
@@ -86,3 +86,9 @@ def group_shares(
             )
         )
     return pair_shares(classes, points_weights(rubric)), tuple(health)
+
+
+def mean_shares(visits: Sequence[Visit]) -> dict[str, float]:
+    """Class shares over several visits, weighted by their pairs; empty without any pair."""
+    pairs = sum(v.shares.pairs for v in visits)
+    return {name: sum(getattr(v.shares, name) * v.shares.pairs for v in visits) / pairs for name in CLASSES} if pairs else {}

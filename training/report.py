@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,11 @@ import yaml
 from memory.decision import Decision, Interval
 from memory.harness import Harness
 from memory.journal import EvaluationRecord, HarnessRecord, read_journal, read_lines
+from memory.pairs import CLASSES, mean_shares
 from memory.rundir import RunDir, write_atomic
 from memory.visit import Visit
 from training.evaluate import paired_difference
 
-CLASSES = ("blind", "saturated", "spurious", "agree")
 WINDOW = 0.2
 """First and last share of the steps that are compared."""
 
@@ -76,12 +76,6 @@ def heldout_changes(records: RunRecords) -> list[HeldoutChange]:
     return changes
 
 
-def class_shares(visits: Sequence[Visit]) -> dict[str, float]:
-    """Pair-weighted mean of the class shares; empty without pairs."""
-    pairs = sum(v.shares.pairs for v in visits)
-    return {name: sum(getattr(v.shares, name) * v.shares.pairs for v in visits) / pairs for name in CLASSES} if pairs else {}
-
-
 def summary(records: RunRecords, seconds: Mapping[str, float], provider: str) -> str:
     """The closing words of a run, as Markdown that also reads well on a terminal."""
     lines = [f"Run of {records.steps} steps, harness version {records.harness.version} (evolver: {provider})", ""]
@@ -96,8 +90,8 @@ def summary(records: RunRecords, seconds: Mapping[str, float], provider: str) ->
     if not changes:
         lines.append("- held-out: no tasks were evaluated before and after")
     edge = max(1, round(WINDOW * records.steps))
-    first = class_shares([v for v in records.visits if v.step < edge])
-    last = class_shares([v for v in records.visits if v.step >= records.steps - edge])
+    first = mean_shares([v for v in records.visits if v.step < edge])
+    last = mean_shares([v for v in records.visits if v.step >= records.steps - edge])
     if first and last:
         shares = ", ".join(f"{name} {first[name]:.0%} -> {last[name]:.0%}" for name in CLASSES)
         lines.append(f"- pair classes, first and last {edge} steps: {shares}")

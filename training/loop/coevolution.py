@@ -13,6 +13,7 @@ from memory.errors import UserError
 from memory.harness import Harness
 from memory.journal import EvaluationRecord
 from memory.memory import Memory
+from memory.pairs import mean_shares
 from memory.task import Task
 from memory.visit import Rollout, Visit
 from training.config import RunConfig
@@ -147,11 +148,7 @@ class CoEvolution:
 
 def step_metrics(visits: Sequence[Visit], rollouts: Sequence[Rollout], harness: Harness) -> dict[str, float]:
     """The harness's own metrics of a step, beside TRL's."""
-    metrics: dict[str, float] = {}
-    pairs = sum(v.shares.pairs for v in visits)
-    for name in ("blind", "saturated", "spurious", "agree"):
-        if pairs:
-            metrics[f"pairs/{name}"] = sum(getattr(v.shares, name) * v.shares.pairs for v in visits) / pairs
+    metrics = {f"pairs/{name}": share for name, share in mean_shares(visits).items()}
     for name, guided in (("plain", False), ("guided", True)):
         scores = [r.score for r in rollouts if r.score is not None and (r.guidance is not None) == guided]
         if scores:

@@ -11,7 +11,6 @@ from rich.progress import Progress as Bar
 
 from memory.rundir import RunDir
 
-PHASES = ("rollout", "judge", "update", "evolve", "evaluate")
 LINE_EVERY = 10
 """Steps between progress lines where the output is not a terminal."""
 
