@@ -1,6 +1,9 @@
 """Task, criterion and verdict: what is asked, and what makes an answer good."""
 
 import math
+import re
+from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -26,11 +29,35 @@ class Rule(Noun):
     args: dict[str, Any] = Field(default_factory=dict)
 
 
+_LEVEL = re.compile(r"\s*(-?\d{1,3})(?:\s*[-–~]\s*(\d{1,3}))?\s*")
+
+
+def level_values(names: Iterable[str]) -> tuple[int, ...]:
+    """The whole numbers that level names like ``3`` and ``3-4`` stand for, lowest first.
+
+    Raises:
+        ValueError: a name is neither a whole number nor a range, or two names share a number.
+    """
+    values: list[int] = []
+    for name in names:
+        found = _LEVEL.fullmatch(name)
+        if found is None:
+            raise ValueError(f"a level must be named by a whole number or a range like '3-4', got '{name}'")
+        low = int(found[1])
+        values += range(low, int(found[2] or low) + 1)
+    if len(set(values)) < len(values) or (not values and list(names)):
+        raise ValueError(f"levels overlap or are empty: {', '.join(names)}")
+    return tuple(sorted(values))
+
+
 class Criterion(Noun):
     """One line of a rubric.
 
     A criterion *passes* when it is met and its points are positive, or not met and its points are negative.
-    ``parents`` are the ids of the criteria it was made from (reword, merge, split); ``c_0`` criteria have none.
+    ``levels`` describes the steps of a graded criterion by a whole number or a range of them (``"3"``, ``"3-4"``).
+    ``title`` is a short name for people; ``tags`` are the user's own labels. ``drafted`` marks a criterion that a language model
+    wrote and no person has read. ``parents`` are the ids of the criteria it was made from (reword, merge, split); ``c_0`` criteria
+    have none.
     """
 
     id: str = Field(min_length=1)
@@ -38,7 +65,10 @@ class Criterion(Noun):
     points: float
     kind: Literal["llm", "rule", "levels"] = "llm"
     rule: Rule | None = None
-    levels: dict[int, str] | None = None
+    levels: dict[str, str] | None = None
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+    drafted: bool = False
     parents: tuple[str, ...] = ()
 
     @field_validator("points")
@@ -48,25 +78,48 @@ class Criterion(Noun):
             raise ValueError(f"points must be a non-zero finite number, got {points}")
         return points
 
+    @field_validator("levels", mode="before")
+    @classmethod
+    def _level_names_are_text(cls, levels: Any) -> Any:
+        return {str(name): text for name, text in levels.items()} if isinstance(levels, dict) else levels
+
     @model_validator(mode="after")
     def _kind_has_its_parts(self) -> "Criterion":
         if (self.kind == "rule") != (self.rule is not None):
             raise ValueError(f"criterion '{self.id}': kind 'rule' and the field 'rule' go together, got kind '{self.kind}'")
         if (self.kind == "levels") != (self.levels is not None):
             raise ValueError(f"criterion '{self.id}': kind 'levels' and the field 'levels' go together, got '{self.kind}'")
-        if self.levels is not None and len(self.levels) < 2:
+        if self.levels is not None and len(level_values(self.levels)) < 2:
             raise ValueError(f"criterion '{self.id}': 'levels' needs at least two steps, got {len(self.levels)}")
         return self
 
+    @cached_property
+    def legal_levels(self) -> tuple[int, ...]:
+        """The levels a judge may give, lowest first; none for other kinds."""
+        return level_values(self.levels or {})
+
+
+class Origin(Noun):
+    """Where a task came from: source by name, row in it (from 1), licence as the source states it."""
+
+    source: str
+    row: int | None = None
+    licence: str | None = None
+
 
 class Task(Noun):
-    """A prompt, its domain and ``c_0``, the rubric the user brought, which is never overwritten."""
+    """A prompt, its domain and ``c_0``, the rubric the user brought, which is never overwritten.
+
+    ``tags`` are labels like ``topic:sleep``, kept for filters and reports.
+    """
 
     id: str = Field(min_length=1)
     domain: str = Field(min_length=1)
     messages: tuple[Message, ...] = Field(min_length=1)
     rubric: tuple[Criterion, ...] = Field(min_length=1)
     reference: str | None = None
+    tags: tuple[str, ...] = ()
+    origin: Origin | None = None
 
     @model_validator(mode="after")
     def _criterion_ids_are_unique(self) -> "Task":

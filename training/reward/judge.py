@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.chat import ChatFailure, ChatModel
 from memory.errors import ConfigError, TaskError
-from memory.task import Criterion, Message, Task, Verdict
+from memory.task import Criterion, Message, Task, Verdict, level_values
 from training.reward import rules
 from training.reward.prompts import Quotation, prompt, render
 
@@ -168,10 +168,9 @@ def _verdict(criterion: Criterion, word: Judgement) -> Verdict:
 
 def _grade(criterion: Criterion, word: Grading) -> Verdict:
     """The level as a share of the way from the lowest to the highest one."""
-    levels = criterion.levels or {}
-    if word.level not in levels:
+    if word.level not in criterion.legal_levels:
         return Verdict.unscored(criterion.id, "parse")
-    low, high = min(levels), max(levels)
+    low, high = criterion.legal_levels[0], criterion.legal_levels[-1]
     return Verdict.graded(criterion.id, (word.level - low) / (high - low), word.reason[:REASON_LENGTH])
 
 
@@ -185,7 +184,8 @@ def _by_rule(criterion: Criterion, response: str) -> Verdict:
 
 
 def _wording(criterion: Criterion) -> str:
-    steps = [f"level {level}: {text}" for level, text in sorted((criterion.levels or {}).items())]
+    levels = criterion.levels or {}
+    steps = [f"level {name}: {levels[name]}" for name in sorted(levels, key=lambda name: level_values([name]))]
     return "\n".join([criterion.text, *steps])
 
 
