@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from agents.chat import ChatConfig
 from agents.config import EvolverConfig
 from memory.errors import ConfigError, nearest
+from training.tasks.source import TaskSource
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 
@@ -56,10 +57,30 @@ class PolicySettings(Section):
 
 
 class TaskSettings(Section):
-    train: list[str] = Field(default_factory=lambda: ["lab"], min_length=1)
-    """Task files (JSONL in our own format) to train on; `lab` is the embedded suite."""
-    heldout: list[str] = Field(default_factory=lambda: ["lab"])
-    """Task files never trained on; evaluated before and after. May be empty."""
+    """What is trained on and evaluated on. Sources: a file, a Hub data set, or a suite that ships (training/tasks/source.py)."""
+
+    train: list[TaskSource] | None = Field(default=None, min_length=1)
+    """One or several sources; null: `lab` for the embedded policy, `rubric_mix_mini` for any other."""
+    heldout: list[TaskSource] | None = None
+    """Sources never trained on, evaluated before and after; null: the held-out half of the suite that train names, if any."""
+    on_error: Literal["stop", "skip"] = "stop"
+    """A row that cannot be used: stop with what is wrong, or leave it out and say how many were."""
+    max_prompt_tokens: int | None = Field(default=None, ge=1)
+    """Longest prompt; null: what the policy's context leaves beside `policy.max_completion_tokens`."""
+    overlong: Literal["stop", "drop"] = "stop"
+    """A prompt that is longer: stop before training, or leave its task out and say how many were."""
+
+    @field_validator("train", "heldout", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return value if value is None or isinstance(value, list) else [value]
+
+    def resolved(self, model: str) -> "TaskSettings":
+        """With the sources that stand for null."""
+        default = TaskSource(suite="lab" if model == "lab" else "rubric_mix_mini")
+        train = self.train if self.train is not None else [default]
+        own = [source for source in train if source.suite]
+        return self.model_copy(update={"train": train, "heldout": self.heldout if self.heldout is not None else own})
 
 
 class TrainSettings(Section):
@@ -186,6 +207,11 @@ class RunConfig(Section):
     checkpoint: CheckpointSettings = Field(default_factory=CheckpointSettings)
 
     @model_validator(mode="after")
+    def _tasks_fit_the_policy(self) -> "RunConfig":
+        self.tasks = self.tasks.resolved(self.policy.model)
+        return self
+
+    @model_validator(mode="after")
     def _parts_fit(self) -> "RunConfig":
         if self.quality.source == "pairwise" and self.quality.chat.provider == "heuristic":
             raise ValueError("quality.chat.provider is 'heuristic', but quality.source 'pairwise' needs 'openai' and a model")
@@ -295,6 +321,8 @@ def _fields_at(path: Sequence[str]) -> list[str]:
     """Legal keys of the section at ``path``."""
     model: type[BaseModel] = RunConfig
     for part in path:
+        if part.isdigit():
+            continue  # a place in a list
         model = _model_in(model.model_fields[part].annotation) or model
     return list(model.model_fields)
 
@@ -302,6 +330,6 @@ def _fields_at(path: Sequence[str]) -> list[str]:
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType, list):
         return next((m for a in typing.get_args(annotation) if (m := _model_in(a))), None)
     return None

@@ -99,7 +99,7 @@ def open_quality(config: RunConfig, gold: Gold | None, tasks: Sequence[Task]):
 
 def load_gold(config: RunConfig) -> Gold | None:
     """The laboratory's gold checks, when its suite is in use."""
-    if "lab" not in (*config.tasks.train, *config.tasks.heldout):
+    if all(source.suite != "lab" for source in (*(config.tasks.train or ()), *(config.tasks.heldout or ()))):
         return None
     from training.lab import GOLD_FILE
     from training.lab.gold import GoldChecks

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from memory.errors import ConfigError
 from memory.task import Message, Task
 from memory.visit import Rollout
 from training.config import PolicySettings
@@ -22,6 +23,19 @@ GENERATION_BATCH = 256
 
 def model_source(settings: PolicySettings) -> str:
     return str(POLICY_DIR) if settings.model == "lab" else settings.model
+
+
+def context_tokens(settings: PolicySettings) -> int | None:
+    """Longest prompt and response together, as the model's own configuration states it; None where it states none."""
+    from transformers import AutoConfig
+
+    try:
+        config = AutoConfig.from_pretrained(model_source(settings), revision=settings.revision)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"policy.model: cannot read the configuration of '{settings.model}': {str(error).splitlines()[0]}"
+        ) from error
+    return getattr(config.get_text_config(), "max_position_embeddings", None)
 
 
 def derived_seed(*parts: object) -> int:

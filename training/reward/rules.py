@@ -209,3 +209,11 @@ def filler_share(response: str, phrases: Phrases, share: Share) -> bool:
     told = [" ".join(sentence) for sentence in sentences(response)]
     filler = sum(mentions_any(sentence, phrases) for sentence in told)
     return bool(told) and filler >= share * len(told)
+
+
+def known(name: str) -> bool:
+    return name in RULES
+
+
+def describe(rule: Rule) -> str:
+    return rule.name

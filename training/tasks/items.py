@@ -1,0 +1,260 @@
+"""Rubrics as people bring them to items: lists, texts with numbered lines, columns, trees, levels, mappings by name.
+
+An item is what a file says of one criterion before its points are understood; ``criteria.py`` makes criteria of items.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from memory.task import Rule
+from training.tasks.notes import Note, RowError
+from training.tasks.text import is_blank
+from training.tasks.values import MISSING, rows_of_columns, unpacked
+
+TEXTS = (
+    "criterion",
+    "description",
+    "requirement",
+    "requirements",
+    "criteria_description",
+    "criteria",
+    "statement",
+    "rubric",
+    "text",
+    "question",
+)
+"""Fields that hold a criterion's text, the most telling first."""
+POINTS = ("points", "weight", "score", "importance")
+NAMES = ("title", "name")
+_INNER = ("rubrics", "rubric", "criteria", "items", "checklist")
+_RANGE = re.compile(r"-?\d{1,3}(?:\s*[-–~]\s*\d{1,3})?")
+_SCORE = re.compile(r"score_?(\d{1,3})(?:_description)?")
+_LINE = re.compile(r"^\s*(?:[-*•·▪]|\(?\d{1,3}[.)、．:：]|（\d{1,3}）|[①-⑳])\s*(?=\S)")
+_TAG = re.compile(r"\s*\[([^\[\]]{1,40})\]\s*$")
+
+
+@dataclass(frozen=True)
+class Item:
+    """``points`` is ``MISSING`` where the file gives none; ``points_field`` is where they would stand, for messages."""
+
+    field: str
+    text: Any
+    points: Any = MISSING
+    points_field: str = ""
+    levels: Mapping[str, Any] | None = None
+    rule: Rule | None = None
+    title: Any = None
+    tags: tuple[str, ...] = ()
+
+
+def read_items(value: Any, field: str, notes: list[Note]) -> list[Item]:
+    """The items of a rubric value of any of the shapes above.
+
+    Raises:
+        RowError: empty, or of a shape that cannot be understood.
+    """
+    value = unpacked(value, field, notes)
+    if is_blank(value):
+        raise RowError("E_EMPTY_RUBRIC", f"{field} is empty; give at least one criterion with a text")
+    if isinstance(value, str):
+        return _of_text(value, field, notes)
+    if isinstance(value, list):
+        return [_of_element(element, f"{field}[{k}]", notes) for k, element in enumerate(value)]
+    if isinstance(value, Mapping):
+        return _of_mapping(value, field, notes)
+    raise RowError("E_RUBRIC_TYPE", f"{field} must be a list of criteria, got {type(value).__name__} {str(value)[:40]!r}")
+
+
+def _of_text(text: str, field: str, notes: list[Note]) -> list[Item]:
+    """The numbered or bulleted lines of a text, continuation lines joined; without such lines the whole text."""
+    entries: list[str] = []
+    for line in text.splitlines():
+        marked = _LINE.sub("", line, count=1)
+        if marked != line:
+            entries.append(marked)
+        elif line.strip() and entries:
+            entries[-1] += " " + line.strip()
+    if len(entries) < 2:
+        notes.append(Note("W_SINGLE_CRITERION", f"{field}: a text without a list became one criterion"))
+        return [Item(field, text)]
+    return [_tagged(entry, f"{field}, line {k}") for k, entry in enumerate(entries, 1)]
+
+
+def _tagged(entry: str, field: str) -> Item:
+    """An entry like ``Is polite [Hard Rule]`` with its label taken off."""
+    label = _TAG.search(entry)
+    return Item(field, entry[: label.start()], tags=(label[1].strip(),)) if label else Item(field, entry)
+
+
+def _of_element(element: Any, field: str, notes: list[Note]) -> Item:
+    element = unpacked(element, field, notes)
+    if isinstance(element, str):
+        return Item(field, element)
+    if not isinstance(element, Mapping):
+        raise RowError(
+            "E_RUBRIC_TYPE", f"{field} must be a text or a mapping, got {type(element).__name__} {str(element)[:40]!r}"
+        )
+    return _of_criterion(element, field)
+
+
+def _of_criterion(element: Mapping[str, Any], field: str) -> Item:
+    key = next((k for k in TEXTS if not is_blank(element.get(k))), None) or next((k for k in TEXTS if k in element), None)
+    name = next((element[k] for k in NAMES if not is_blank(element.get(k))), None)
+    points_key = next((k for k in POINTS if k in element), None)
+    points = element[points_key] if points_key else MISSING
+    if points is None or points == "":
+        points = MISSING
+    if key is None and name is None:
+        raise RowError(
+            "E_RUBRIC_TYPE", f"{field} has no text: found {', '.join(map(str, element))}; one of {', '.join(TEXTS)} is expected"
+        )
+    levels = _levels(element, field)
+    text = name if key is None else element[key]
+    if key == "criteria_description" and name is not None:
+        text, name = f"{name}: {text}", None
+    return Item(
+        f"{field}.{key or 'name'}" if is_blank(text) else field,
+        text,
+        points,
+        f"{field}.{points_key or 'weight'}",
+        levels,
+        _rule(element, field),
+        None if key is None else name,
+        tuple(_tags(element.get("tags"))),
+    )
+
+
+def _levels(element: Mapping[str, Any], field: str) -> Mapping[str, Any] | None:
+    """Steps of a graded criterion: keys like ``1-2`` or ``score3_description``, or a field ``levels``."""
+    given = element.get("levels")
+    if isinstance(given, list) and given and all(isinstance(step, Mapping) for step in given):
+        named = [(next((s[k] for k in ("score", "level", "value") if k in s), None), s) for s in given]
+        return {str(n): next((s[k] for k in ("description", "text", "label") if k in s), "") for n, s in named}
+    if isinstance(given, Mapping) and given:
+        return {str(name): text for name, text in given.items()}
+    if not is_blank(given):
+        raise RowError("E_LEVELS", f"{field}.levels must map each level to its description, got {type(given).__name__}")
+    ranges = {str(k): v for k, v in element.items() if _RANGE.fullmatch(str(k)) and not is_blank(v)}
+    scores = {m[1]: v for k, v in element.items() if (m := _SCORE.fullmatch(str(k))) and isinstance(v, str) and not is_blank(v)}
+    return next((found for found in (ranges, scores) if len(found) > 1), None)
+
+
+def _rule(element: Mapping[str, Any], field: str) -> Rule | None:
+    """A check in code: our own ``rule``, or a function name with parameters as in RubricHub's ``tags``."""
+    own = element.get("rule")
+    if isinstance(own, Mapping) and "name" in own:
+        return Rule(name=str(own["name"]), args=_arguments(own.get("args"), f"{field}.rule.args"))
+    for holder, place in ((element.get("tags"), f"{field}.tags"), (element, field)):
+        if isinstance(holder, Mapping) and not is_blank(holder.get("function")) and holder.get("verifier", "rule") == "rule":
+            return Rule(name=str(holder["function"]), args=_arguments(holder.get("parameters"), f"{place}.parameters"))
+    return None
+
+
+def _arguments(value: Any, field: str) -> dict[str, Any]:
+    """A rule's arguments; those without a value are left out, as tables give every row the arguments of all rules."""
+    value = unpacked(value, field, [])
+    if is_blank(value):
+        return {}
+    if not isinstance(value, Mapping):
+        raise RowError("E_RULE_ARGS", f"{field} must be a mapping of arguments, got {type(value).__name__} {str(value)[:40]!r}")
+    return {str(k): v for k, v in value.items() if v is not None}
+
+
+def rule_of_instruction(name: Any, arguments: Any, field: str) -> Rule:
+    """The rule of an IFEval or IFBench instruction."""
+    return Rule(name=str(name), args=_arguments(arguments, field))
+
+
+def _tags(value: Any) -> Iterator[str]:
+    if isinstance(value, str) and value:
+        yield value
+    elif isinstance(value, list):
+        yield from (str(v) for v in value if not is_blank(v))
+    elif isinstance(value, Mapping):
+        yield from (f"{k}:{v}" for k, v in value.items() if k not in ("function", "parameters", "verifier") and not is_blank(v))
+
+
+def _of_mapping(value: Mapping[str, Any], field: str, notes: list[Note]) -> list[Item]:
+    if "sub_tasks" in value:
+        notes.append(Note("W_FLATTENED", f"{field}: the tree was flattened to its leaves"))
+        return _leaves(value, field)
+    lists = {k: v for k, v in value.items() if isinstance(v, list)}
+    if (
+        any(k in lists for k in TEXTS)
+        and len(lists) > 0
+        and all(not isinstance(v, Mapping) for v in lists[next(k for k in TEXTS if k in lists)])
+    ):
+        notes.append(Note("W_COLUMNAR", f"{field}: columns were turned into rows"))
+        return [_of_element(element, f"{field}[{k}]", notes) for k, element in enumerate(rows_of_columns(lists, field))]
+    if signed := [(k, +1 if "pos" in k.lower() else -1) for k in lists if "pos" in k.lower() or "neg" in k.lower()]:
+        return [item for k, sign in signed for item in _signed(lists[k], f"{field}.{k}", sign, notes)]
+    if any(k in value for k in TEXTS) and (_levels(value, field) or any(isinstance(value.get(k), str) for k in TEXTS)):
+        return [_of_criterion(value, field)]
+    inner = next((k for k in _INNER if isinstance(value.get(k), list | Mapping | str)), None)
+    if inner is not None:
+        return read_items(value[inner], f"{field}.{inner}", notes)
+    return [_named(name, element, f"{field}.{name}") for name, element in value.items()]
+
+
+def _named(name: str, element: Any, field: str) -> Item:
+    """An entry of a mapping by name: name to text, text to points, or name to a criterion."""
+    if isinstance(element, str):
+        return Item(field, f"{name}: {element}")
+    if isinstance(element, Mapping):
+        return _of_criterion({"name": name, **element}, field)
+    if isinstance(element, int | float):
+        return Item(field, name, element, field)
+    raise RowError("E_RUBRIC_TYPE", f"{field} must be a text, points or a mapping, got {type(element).__name__}")
+
+
+def _signed(elements: list[Any], field: str, sign: int, notes: list[Note]) -> Iterator[Item]:
+    """Items of a list of things wanted (sign +1) or unwanted (-1), as in DR Tulu; given points are taken by size."""
+    for k, element in enumerate(elements):
+        item = _of_element(element, f"{field}[{k}]", notes)
+        if item.points is MISSING:
+            notes.append(Note("W_DEFAULT_WEIGHT", f"{field}[{k}]: no points given, {sign:+d} taken"))
+            points: Any = sign
+        else:
+            points = sign * abs(item.points) if isinstance(item.points, int | float) else item.points
+        yield Item(item.field, item.text, points, item.points_field, item.levels, item.rule, item.title, item.tags)
+
+
+def _leaves(root: Mapping[str, Any], field: str) -> list[Item]:
+    """Leaves of a weighted tree; a leaf's points are the product of its and its ancestors' shares among their siblings.
+
+    A text that several leaves have in common says what it means only below its ancestors, so those go before it.
+    """
+    found: list[tuple[Item, str]] = []
+    stack: list[tuple[Mapping[str, Any], str, float, tuple[str, ...]]] = [(root, field, 1.0, ())]
+    while stack:
+        node, place, share, above = stack.pop()
+        text = node.get("requirements", node.get("criterion"))
+        children = node.get("sub_tasks")
+        if not children:
+            found.append((Item(f"{place}.requirements", text, share, f"{place}.weight"), ": ".join(above[1:])))
+            continue
+        if not isinstance(children, list) or not all(isinstance(child, Mapping) for child in children):
+            raise RowError("E_RUBRIC_TYPE", f"{place}.sub_tasks must be a list of nodes, got {type(children).__name__}")
+        shares = _shares(children, place)
+        inner = [
+            (child, f"{place}.sub_tasks[{k}]", share * part, (*above, str(text)))
+            for k, (child, part) in enumerate(zip(children, shares, strict=True))
+        ]
+        stack += reversed(inner)
+    often = Counter(str(item.text) for item, _ in found)
+    return [replace(item, text=f"{above}: {item.text}") if often[str(item.text)] > 1 and above else item for item, above in found]
+
+
+def _shares(children: list[Mapping[str, Any]], place: str) -> list[float]:
+    """The children's weights as shares of their sum."""
+    weights = [child.get("weight", 1) for child in children]
+    for k, weight in enumerate(weights):
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
+            raise RowError("E_WEIGHT_TYPE", f"{place}.sub_tasks[{k}].weight must be a number of at least 0, got {weight!r}")
+    total = sum(weights)
+    if total == 0:
+        raise RowError("E_WEIGHT_TYPE", f"{place}.sub_tasks: at least one weight must be above 0, got only zeros")
+    return [weight / total for weight in weights]
