@@ -9,7 +9,7 @@ directory (``memory.rundir``).
 import difflib
 from collections.abc import Iterable
 
-SHOWN = 40
+SHOWN = 20
 """Legal names that one sentence lists."""
 
 

@@ -1,11 +1,12 @@
 """From items to criteria: points understood, texts tidied, repetitions left out, contradictions refused."""
 
+import json
 from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 
 from memory.errors import TaskError
-from memory.task import Criterion
+from memory.task import Criterion, Rule
 from training.reward import rules
 from training.tasks.items import Item
 from training.tasks.notes import Note, RowError
@@ -67,10 +68,13 @@ def _points(items: Sequence[Item], field: str, words: Mapping[str, float], notes
 
 def _criterion(name: str, item: Item, points: float, unknown_rules: str, notes: list[Note]) -> Criterion:
     text = tidy(item.text, item.field, notes)
+    is_rule = item.rule is not None and _is_known(item.rule, item.field, unknown_rules, notes)
+    if item.rule is not None and not is_rule and text == item.rule.name:
+        text = f"Follows the prompt's instruction {item.rule.name} {json.dumps(item.rule.args, ensure_ascii=False)}"
     if len(text) > LONG:
         notes.append(Note("W_LONG_CRITERION", f"{item.field} has {len(text)} characters"))
     parts: dict[str, object] = {}
-    if item.rule is not None and _is_known(item, unknown_rules, notes):
+    if is_rule:
         parts |= {"kind": "rule", "rule": item.rule}
     elif item.levels is not None:
         steps = {name: tidy(step, f"{item.field}, level {name}", notes) for name, step in item.levels.items()}
@@ -85,17 +89,18 @@ def _criterion(name: str, item: Item, points: float, unknown_rules: str, notes: 
         raise RowError("E_LEVELS", f"{item.field}: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
 
 
-def _is_known(item: Item, unknown_rules: str, notes: list[Note]) -> bool:
-    """Whether the item's rule can be checked here."""
-    assert item.rule is not None
-    if item.rule.name not in rules.RULES and unknown_rules == "judge":
-        notes.append(Note("W_UNKNOWN_RULE", f"{item.field}: the rule '{item.rule.name}' is left to the judge"))
+def _is_known(rule: Rule, field: str, unknown_rules: str, notes: list[Note]) -> bool:
+    """Whether a rule can be checked here."""
+    if not rules.known(rule.name) and unknown_rules == "judge":
+        notes.append(Note("W_UNKNOWN_RULE", f"{field}: the rule '{rule.name}' is left to the judge"))
         return False
     try:
-        rules.validate(item.rule)
+        rules.validate(rule)
     except TaskError as error:
-        code = "E_RULE_ARGS" if item.rule.name in rules.RULES else "E_UNKNOWN_RULE"
-        raise RowError(code, f"{item.field}: {error}") from None
+        if rules.known(rule.name):
+            raise RowError("E_RULE_ARGS", f"{field}: {error}") from None
+        way_out = "to leave such criteria to the judge, write unknown_rules: judge in the source"
+        raise RowError("E_UNKNOWN_RULE", f"{field}: {error}; {way_out}") from None
     return True
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memory.errors import nearest
+from memory.errors import TaskError, nearest
+from memory.task import Rule
 from training.reward import rules
 from training.tasks.items import Item, read_items, rule_of_instruction
 from training.tasks.notes import Note, RowError
@@ -60,10 +61,18 @@ def _instructions(record: Record, field: str, notes: list[Note]) -> list[Item]:
     found = []
     for k, (name, given) in enumerate(zip(names, arguments, strict=True)):
         rule = rule_of_instruction(name, given, f"kwargs[{k}]")
-        found.append(Item(f"instruction_id_list[{k}]", name, rule=rule, title=rules.describe(rule)))
+        found.append(Item(f"instruction_id_list[{k}]", name, rule=rule, title=_described(rule)))
     if not found:
         raise RowError("E_EMPTY_RUBRIC", "instruction_id_list is empty; give at least one instruction")
     return found
+
+
+def _described(rule: Rule) -> str | None:
+    """A rule in words; None for one that cannot be checked, of which ``make_criteria`` tells."""
+    try:
+        return rules.describe(rule)
+    except TaskError:
+        return None
 
 
 def _statements(record: Record, field: str, notes: list[Note]) -> list[Item]:

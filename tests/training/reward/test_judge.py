@@ -25,7 +25,7 @@ def llm(number: int, points: float = 1.0) -> Criterion:
 
 
 def by_rule(n: int = 3) -> Criterion:
-    return Criterion(id="long", text="Has three words.", points=1, kind="rule", rule=Rule(name="min_words", args={"n": n}))
+    return Criterion(id="long", text="Has three words.", points=1, kind="rule", rule=Rule(name="word_count", args={"min": n}))
 
 
 def levels(number: int = 0) -> Criterion:
@@ -132,7 +132,7 @@ def test_nothing_to_judge_is_no_call():
 @pytest.mark.parametrize("empty", ["", " \n\t", "\u200b\u2060", "\x00\ufeff "])
 def test_an_empty_response_is_not_met_without_asking(empty):
     chat = ScriptedChat()
-    most = Criterion(id="brief", text="At most five words.", points=1, kind="rule", rule=Rule(name="max_words", args={"n": 5}))
+    most = Criterion(id="brief", text="At most five words.", points=1, kind="rule", rule=Rule(name="word_count", args={"max": 5}))
     (verdicts,) = Judge(chat).judge([item(llm(1), llm(2, points=-5), levels(), most, response=empty)])
     assert statuses(verdicts) == ["not_met", "not_met", "not_met", "met"]
     assert [v.reason for v in verdicts[:3]] == ["empty response"] * 3
@@ -230,7 +230,7 @@ def test_criteria_that_need_a_model_are_refused_before_training(criterion):
 
 
 def test_a_rule_that_does_not_fit_is_refused_before_training_and_unscored_later():
-    wrong = by_rule().model_copy(update={"rule": Rule(name="min_words", args={})})
+    wrong = by_rule().model_copy(update={"rule": Rule(name="word_count", args={})})
     with pytest.raises(TaskError, match="task 't-1', criterion 'long'"):
         Judge(None).check_rubrics([task(wrong)])
     (verdicts,) = Judge(None).judge([item(wrong)])

@@ -1,0 +1,75 @@
+"""Which language a response is in."""
+
+import re
+from functools import lru_cache
+
+from training.reward.rules.registry import Text, rule
+
+_SCRIPTS: dict[str, str] = {
+    "el": "\u0370-\u03ff\u1f00-\u1fff",
+    "he": "\u0590-\u05ff",
+    "hy": "\u0530-\u058f",
+    "ka": "\u10a0-\u10ff",
+    "bn": "\u0980-\u09ff",
+    "pa": "\u0a00-\u0a7f",
+    "gu": "\u0a80-\u0aff",
+    "ta": "\u0b80-\u0bff",
+    "te": "\u0c00-\u0c7f",
+    "kn": "\u0c80-\u0cff",
+    "ml": "\u0d00-\u0d7f",
+    "si": "\u0d80-\u0dff",
+    "th": "\u0e00-\u0e7f",
+    "lo": "\u0e80-\u0eff",
+    "my": "\u1000-\u109f",
+    "km": "\u1780-\u17ff",
+    "am": "\u1200-\u137f",
+    "ko": "\uac00-\ud7af\u1100-\u11ff",
+}
+"""Languages that have a script of their own: the script tells."""
+_KANA = re.compile("[\u3040-\u30ff]")
+_HAN = re.compile("[\u3400-\u9fff]")
+_LETTER = re.compile(r"[^\W\d_]")
+SHARE = 0.6
+"""Least share of the letters that must be of the language's own script: names and code in Latin letters remain possible."""
+
+FEW = 60
+"""Letters below which Latin text cannot be told apart by language: names, a line of verse."""
+
+
+def is_language(text: str, code: str) -> bool:
+    """Whether ``text`` is in the language of an ISO 639-1 code; False where that cannot be told."""
+    letters = _LETTER.findall(text)
+    code = code.lower().split("-")[0]
+    if not letters:
+        return False
+    if code in _SCRIPTS:
+        return len(re.findall(f"[{_SCRIPTS[code]}]", "".join(letters))) >= SHARE * len(letters)
+    han, kana = len(_HAN.findall(text)), len(_KANA.findall(text))
+    if code == "ja":
+        return han + kana >= SHARE * len(letters) and kana >= 0.1 * (han + kana)
+    if code == "zh":
+        return han >= SHARE * len(letters) and kana < 0.1 * (han + kana)
+    return detected(text) == code
+
+
+def may_be_english(text: str) -> bool:
+    """Whether nothing speaks against English: Latin letters, and for more than a few words the detected language."""
+    letters = _LETTER.findall(text.casefold())
+    latin = sum("a" <= letter <= "z" for letter in letters)
+    return bool(letters) and latin >= 0.9 * len(letters) and (len(letters) < FEW or detected(text.casefold()) == "en")
+
+
+@lru_cache(maxsize=1024)
+def detected(text: str) -> str | None:
+    """The most likely language of a text by its ISO 639-1 code; None where there is nothing to tell from."""
+    if not _LETTER.search(text):
+        return None
+    from py3langid.langid import classify
+
+    return str(classify(text[:20_000])[0])
+
+
+@rule("language")
+def language(response: str, code: Text) -> bool:
+    """Is written in the language of this ISO 639-1 code."""
+    return is_language(response, code)
