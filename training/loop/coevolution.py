@@ -143,7 +143,7 @@ class CoEvolution:
             return
         with self.progress.phase("evaluate"):
             found = evaluate(self.config, self.heldout, generate, self.speaker, self.judge, self.gold)
-            self.memory.record(step, EvaluationRecord(step=step, score=found.score, gold=found.gold))
+            self.memory.record(step, EvaluationRecord(step=step, score=found.score, raw=found.raw, gold=found.gold))
 
 
 def step_metrics(visits: Sequence[Visit], rollouts: Sequence[Rollout], harness: Harness) -> dict[str, float]:
