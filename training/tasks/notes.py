@@ -27,6 +27,7 @@ MEANINGS = {
     "W_NO_DOMAIN": "no domain given",
     "W_NO_POSITIVE": "no criterion has positive points: saying nothing wrong earns everything",
     "W_NUMERIC_STRING": "points stored as text were read as a number",
+    "W_ONE_CRITERION": "a rubric of one criterion gives all or nothing",
     "W_PROMPT_STRING": "a plain text prompt where the format has messages was taken as one user message",
     "W_PROMPT_TOO_LONG": "a prompt longer than the limit",
     "W_ROLE_MAPPED": "roles under other names were mapped to system, user and assistant",

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_serializer, model_validator
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_serializer, model_validator
 
-from memory.errors import nearest
+from memory.errors import TaskError, nearest
 from training.tasks.formats import FIELDS, check_format
 
 EMBEDDED = ("lab", "rubric_mix_mini")
@@ -101,3 +102,23 @@ class TaskSource(BaseModel):
     def place(self) -> str:
         """Where the source lies, for messages."""
         return self.path or self.suite or f"data set {self.dataset} ({self.split})"
+
+
+def parse_source(text: str) -> TaskSource:
+    """A source from a command line: a path, the name of a suite, or a mapping as in the configuration.
+
+    Raises:
+        TaskError: the mapping is no YAML or has an illegal field.
+    """
+    if not text.lstrip().startswith("{"):
+        return TaskSource.model_validate(text)
+    try:
+        return TaskSource.model_validate(yaml.safe_load(text))
+    except yaml.YAMLError as error:
+        raise TaskError(f"source {text!r} is not YAML: {getattr(error, 'problem', error)}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(step) for step in first["loc"])
+        if first["type"] == "extra_forbidden":
+            raise TaskError(f"source: '{name}' is not a setting; {nearest(name, TaskSource.model_fields)}") from None
+        raise TaskError(f"source: {name + ': ' if name else ''}{first['msg'].removeprefix('Value error, ')}") from None

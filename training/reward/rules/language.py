@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from typing import Any
 
 from training.reward.rules.registry import Text, rule
 
@@ -32,6 +33,9 @@ _LETTER = re.compile(r"[^\W\d_]")
 SHARE = 0.6
 """Least share of the letters that must be of the language's own script: names and code in Latin letters remain possible."""
 
+_WRITTEN = """af am ar az bg bn ca cs cy da de el en es et eu fa fi fr ga gu he hi hr hu hy id is it ja ka kk km kn ko lo lt lv ml
+mn mr ms ne nl no pa pl pt ro ru si sk sl sq sr sv sw ta te th tl tr uk ur vi zh"""
+"""Languages that people write prompts in; among all the detector knows, short English is often taken for Latin or Pidgin."""
 FEW = 60
 """Letters below which Latin text cannot be told apart by language: names, a line of verse."""
 
@@ -52,6 +56,19 @@ def is_language(text: str, code: str) -> bool:
     return detected(text) == code
 
 
+def language_of(text: str) -> str | None:
+    """The language of a text by its ISO 639-1 code; None where there is nothing to tell from."""
+    letters = _LETTER.findall(text)
+    if not letters:
+        return None
+    han, kana = len(_HAN.findall(text)), len(_KANA.findall(text))
+    if han + kana >= SHARE * len(letters):
+        return "ja" if kana >= 0.1 * (han + kana) else "zh"
+    joined = "".join(letters)
+    own = next((code for code, script in _SCRIPTS.items() if re.match(f"[{script}]", joined[len(joined) // 2])), None)
+    return own if own is not None and is_language(text, own) else detected(text)
+
+
 def may_be_english(text: str) -> bool:
     """Whether nothing speaks against English: Latin letters, and for more than a few words the detected language."""
     letters = _LETTER.findall(text.casefold())
@@ -64,9 +81,16 @@ def detected(text: str) -> str | None:
     """The most likely language of a text by its ISO 639-1 code; None where there is nothing to tell from."""
     if not _LETTER.search(text):
         return None
-    from py3langid.langid import classify
+    return str(_identifier().classify(text[:20_000])[0])
 
-    return str(classify(text[:20_000])[0])
+
+@lru_cache(maxsize=1)
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    identifier.set_languages(_WRITTEN.split())
+    return identifier
 
 
 @rule("language")
