@@ -284,6 +284,14 @@ def parse_config(data: dict[str, Any]) -> RunConfig:
         raise ConfigError(_sentence(error)) from error
 
 
+def parse_chat(data: dict[str, Any]) -> ChatConfig:
+    """The model of one role from plain data. Raises ``ConfigError`` for the first thing that is wrong."""
+    try:
+        return ChatConfig.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError(_sentence(error)) from error
+
+
 def _set(data: dict[str, Any], override: str) -> None:
     key, equals, value = override.partition("=")
     if not equals or not key:

@@ -15,6 +15,7 @@ from pathlib import Path
 from memory.errors import TaskError, UserError
 from memory.rundir import write_atomic
 from memory.task import Task
+from training.config import CONFIGS
 from training.tasks.load import read_sources
 from training.tasks.source import TaskSource, parse_source
 
@@ -41,6 +42,24 @@ def parser() -> argparse.ArgumentParser:
             command.add_argument("--force", action="store_true", help="overwrite FILE")
             command.add_argument("--skip-errors", action="store_true", help="leave out rows that cannot be used, and say so")
         command.set_defaults(run=run)
+    command = commands.add_parser("build-mix", help="build the five-domain suite from public sources by a recipe")
+    command.add_argument("--out", required=True, type=Path, metavar="DIR", help="folder to write; a stopped build goes on there")
+    command.add_argument("--recipe", type=Path, default=CONFIGS / "rubric_mix.yaml", metavar="FILE")
+    command.add_argument("--offline", type=Path, metavar="DIR", help="read the sources' files in this folder instead of the Hub")
+    command.add_argument("--size", type=int, metavar="N", help="tasks to train on (default: the recipe's)")
+    command.set_defaults(run=build_mix_command)
+    command = commands.add_parser(
+        "draft-rubrics", help="let a model propose criteria for prompts that have none, marked as drafted"
+    )
+    command.add_argument("sources", nargs="+", metavar="SOURCE", help=SOURCE_HELP)
+    command.add_argument("--out", required=True, type=Path, metavar="FILE", help="JSONL file; a stopped run goes on there")
+    command.add_argument("--model", required=True, metavar="NAME", help="the name the endpoint knows the model by")
+    command.add_argument("--base-url", metavar="URL", help="address of the endpoint up to and with /v1")
+    command.add_argument(
+        "--api-key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable that holds the key"
+    )
+    command.add_argument("--concurrency", type=int, default=8, metavar="N", help="calls in flight")
+    command.set_defaults(run=draft_command)
     return parser
 
 
@@ -103,6 +122,49 @@ def convert_command(arguments: argparse.Namespace) -> int:
     out.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(out, "".join(to_line(task) for task in tasks))
     print(f"{out}: {len(tasks)} tasks" + (f", {left_out} rows left out" if left_out else ""))
+    return 0
+
+
+def build_mix_command(arguments: argparse.Namespace) -> int:
+    from training.tasks.mix.build import build, told
+    from training.tasks.mix.recipe import load_recipe
+
+    if arguments.size is not None and arguments.size < 1:
+        raise TaskError(f"--size must be at least 1, got {arguments.size}")
+    if arguments.offline is not None and not arguments.offline.is_dir():
+        raise TaskError(f"--offline: {arguments.offline} is not a folder; give the one that holds the sources' files")
+    manifest = build(load_recipe(arguments.recipe), arguments.out, arguments.offline, arguments.size)
+    print(told(manifest, arguments.out))
+    return 0
+
+
+def draft_command(arguments: argparse.Namespace) -> int:
+    from rich.progress import Progress
+
+    from agents.roles import open_chat
+    from training.config import parse_chat
+    from training.tasks.drafts import draft_rubrics, read_asks
+
+    if arguments.concurrency < 1:
+        raise TaskError(f"--concurrency must be at least 1, got {arguments.concurrency}")
+    chat = open_chat(
+        parse_chat({"model": arguments.model, "base_url": arguments.base_url, "api_key_env": arguments.api_key_env}),
+        "draft-rubrics",
+    )
+    asks = read_asks(_sources(arguments))
+    try:
+        with Progress(transient=True) as bars:
+            bar = bars.add_task("drafting", total=len(asks))
+            result = draft_rubrics(asks, chat, arguments.out, arguments.concurrency, lambda done: bars.advance(bar, done))
+    finally:
+        chat.close()
+    print(f"{arguments.out}: {result.kept + result.written} tasks with drafted rubrics, {result.written} of them new")
+    if result.failed:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in result.failed.most_common())
+        print(f"{sum(result.failed.values())} prompts have no rubric ({reasons}); run the same command again to try them")
+    print("no person has read these criteria: read them before you train on them")
+    if not result.kept + result.written:
+        raise TaskError("no rubric was drafted")
     return 0
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from memory.errors import TaskError, nearest
 from memory.task import Rule
 from training.reward import rules
+from training.tasks.characters import pingpong_messages, rpbench_messages
 from training.tasks.items import Item, read_items, rule_of_instruction
 from training.tasks.notes import Note, RowError
 from training.tasks.text import is_blank
@@ -33,6 +34,7 @@ class Format:
         tags: fields whose values are kept as labels of the task.
         default_domain: domain where the record names none.
         rubric_of: reads the items where the rubric is spread over several fields.
+        messages_of: makes the messages where they are.
     """
 
     about: str
@@ -46,6 +48,7 @@ class Format:
     tags: tuple[str, ...] = ("tags",)
     default_domain: str | None = None
     rubric_of: Rubric | None = None
+    messages_of: Callable[[Record], list[dict[str, str]]] | None = None
 
 
 def _instructions(record: Record, field: str, notes: list[Note]) -> list[Item]:
@@ -219,6 +222,25 @@ FORMATS: dict[str, Format] = {
         ("answer",),
         ("example_id", "id"),
         ("task", "info.domain"),
+    ),
+    "rpbench": Format(
+        "RPBench: npc_profile, conversation that the character begins; has no rubrics",
+        ("npc_profile", "conversation"),
+        ("conversation",),
+        ("rubric",),
+        id=("id",),
+        default_domain="role-play",
+        messages_of=rpbench_messages,
+    ),
+    "pingpong": Format(
+        "PingPong characters: char_name, system_prompt, greeting; has no rubrics",
+        ("char_name", "system_prompt", "greeting"),
+        ("greeting",),
+        ("rubric",),
+        system=(),
+        id=("char_name",),
+        default_domain="role-play",
+        messages_of=pingpong_messages,
     ),
     "generic": Format(
         "anything else with a prompt and a rubric under usual names",

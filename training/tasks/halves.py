@@ -69,9 +69,12 @@ def _lines(field: str, found: Loaded, long: Sequence[Remark], sources: Sequence[
     """Nothing for a suite that ships; otherwise counts, what was noted, and the first rows that were left out."""
     if all(source.suite for source in sources or ()) and not long:
         return []
+    drafted = sum(criterion.drafted for task in found.tasks for criterion in task.rubric)
     notes = Counter(r.code for r in found.remarks if r.code.startswith("W_"))
     left_out = [*(r for r in found.remarks if r.code.startswith("E_")), *long]
     lines = [f"{field}: {len(found.tasks) - len(long)} tasks" + (f", {len(left_out)} rows left out" if left_out else "")]
+    if drafted:
+        lines.append(f"  {drafted} criteria were drafted by a model and are read by nobody")
     lines += [f"  {count} x {code}: {MEANINGS[code]}" for code, count in sorted(notes.items())]
     lines += [f"  left out: {r.source} row {r.row}: {r.text}" for r in left_out[:SHOWN]]
     if len(left_out) > SHOWN:

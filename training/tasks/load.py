@@ -73,10 +73,7 @@ def read_sources(sources: Sequence[TaskSource], field: str) -> Iterator[Read]:
         TaskError: a source as a whole cannot be read.
     """
     taken: dict[str, str] = {}
-    labels = Counter[str]()
-    for source in sources:
-        labels[source.label] += 1
-        label = source.label if labels[source.label] == 1 else f"{source.label}-{labels[source.label]}"
+    for source, label in labelled(sources):
         for part in files_of(source, field):
             for row in read_rows(part, field):
                 notes = list(row.notes)
@@ -86,6 +83,14 @@ def read_sources(sources: Sequence[TaskSource], field: str) -> Iterator[Read]:
                     yield Read(source, row.number, error, tuple(notes))
                 else:
                     yield Read(source, row.number, task, tuple(notes))
+
+
+def labelled(sources: Sequence[TaskSource]) -> Iterator[tuple[TaskSource, str]]:
+    """Each source with its name in ids; a name that comes again gets a number."""
+    labels = Counter[str]()
+    for source in sources:
+        labels[source.label] += 1
+        yield source, source.label if labels[source.label] == 1 else f"{source.label}-{labels[source.label]}"
 
 
 def files_of(source: TaskSource, field: str) -> list[TaskSource]:

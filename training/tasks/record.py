@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,37 +24,62 @@ UNNAMED_DOMAIN = "general"
 _CANARY = re.compile(r"canary guid|benchmark data should never appear in training", re.IGNORECASE)
 
 
+class Ask(NamedTuple):
+    """A task without its rubric: what is asked, and where it comes from."""
+
+    id: str
+    domain: str
+    messages: tuple[Message, ...]
+    reference: str | None
+    tags: tuple[str, ...]
+    origin: Origin
+
+
 def to_task(row: Row, source: TaskSource, label: str, notes: list[Note]) -> Task:
     """The task of a row. Tasks in our own format stay as they are; others get an id of label and key, and their origin.
 
     Raises:
         RowError: names the field, what was found and what is expected.
     """
-    record = row.record
-    if isinstance(record, RowError):
-        raise record
+    record = _record(row)
     name, form = recognise(record, source.format, bool(source.fields))
     if name == "harnessrl":
         return _own(record, source, notes)
+    ask = _ask(row.number, record, name, form, source, label, notes)
+    rubric_field, items = _items(record, form, source, notes)
+    return Task(**ask._asdict(), rubric=make_criteria(items, rubric_field, source.weights, source.unknown_rules, notes))
+
+
+def to_ask(row: Row, source: TaskSource, label: str, notes: list[Note]) -> Ask:
+    """What a row asks, its rubric aside. Raises ``RowError``."""
+    record = _record(row)
+    name, form = recognise(record, source.format, bool(source.fields))
+    return _ask(row.number, record, name, form, source, label, notes)
+
+
+def _record(row: Row) -> Record:
+    if isinstance(row.record, RowError):
+        raise row.record
+    return row.record
+
+
+def _ask(number: int, record: Record, name: str, form: Format, source: TaskSource, label: str, notes: list[Note]) -> Ask:
     prompt_field, prompt = _prompt(record, form, source)
     messages = _with_system(read_messages(prompt, prompt_field, notes), record, form, source, notes)
     if name == "verl" and isinstance(prompt, str) and from_json(prompt) is MISSING:
         notes.append(
             Note("W_PROMPT_STRING", f"{prompt_field} is a text where verl has messages; it was taken as the user's message")
         )
-    rubric_field, items = _items(record, form, source, notes)
-    criteria = make_criteria(items, rubric_field, source.weights, source.unknown_rules, notes)
     if any(str(key).lower().startswith("canary") for key in record) or any(_CANARY.search(m.content) for m in messages):
         notes.append(Note("W_CANARY", "the record carries a benchmark's canary; its authors ask that it is not trained on"))
     key = _named(record, form.id, source.fields.get("id"))
-    return Task(
-        id=f"{label}-{row.number if key is None else key}",
+    return Ask(
+        id=f"{label}-{number if key is None else key}",
         domain=source.domain or _domain(record, name, form, source, notes),
         messages=messages,
-        rubric=criteria,
         reference=_reference(record, form, source, notes),
         tags=tuple(_tags(record, form)),
-        origin=Origin(source=label, row=row.number, licence=source.licence),
+        origin=Origin(source=label, row=number, licence=source.licence),
     )
 
 
@@ -96,6 +121,8 @@ def _prompt(record: Record, form: Format, source: TaskSource) -> tuple[str, Any]
         if value is MISSING:
             raise RowError("E_UNKNOWN_SHAPE", f"fields.prompt names '{path}', which this record lacks: {found(record)}")
         return path, value
+    if form.messages_of is not None:
+        return form.prompt[0], form.messages_of(record)
     path, value = part(record, form.prompt)
     if value is MISSING:
         if source.prompt is None:

@@ -160,6 +160,9 @@ def _rows_in(value: Any, path: Path, field: str) -> list[Any]:
     if isinstance(value, list):
         return value
     if isinstance(value, Mapping):
+        parts = list(value.values())
+        if parts and all(isinstance(part, Mapping) and "characters" in part for part in parts):  # PingPong: one part per language
+            return [character for part in parts for character in part["characters"]]
         named = next(
             (value[k] for k in _LISTS if isinstance(value.get(k), list) and value[k] and isinstance(value[k][0], Mapping)), None
         )

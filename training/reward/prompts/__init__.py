@@ -1,4 +1,4 @@
-"""Prompt files of the judge and the quality judge, and how untrusted text is put into them.
+"""Prompt files of the judge, the quality judge and the drafter of rubrics, and how untrusted text is put into them.
 
 Prompts are ``NAME.txt`` beside this file. A ``Quotation`` fences each text with a fresh random marker, so that no text can
 close its own slot; ``render`` fills all slots in one pass, so that no text is ever read as a template.
