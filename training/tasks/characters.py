@@ -6,7 +6,10 @@ from typing import Any
 from training.tasks.text import is_blank
 
 CONTINUE = "(Continue the scene in character.)"
-"""The user's turn after a greeting, which neither set has."""
+BEGIN = "(Begin the scene in character.)"
+"""The user's turn, which neither set has: after a greeting, and without one."""
+_GREETINGS = ("greeting", "initial_message", "inital_message")
+"""Names of the greeting; the last is in the published file."""
 
 
 def rpbench_messages(record: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -22,7 +25,8 @@ def rpbench_messages(record: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def pingpong_messages(character: Mapping[str, Any]) -> list[dict[str, str]]:
     """The character's own system prompt, then its greeting."""
-    return _scene(f"Play {character['char_name']}.\n{character['system_prompt']}", str(character["greeting"]))
+    greeting = next((str(character[name]) for name in _GREETINGS if not is_blank(character.get(name))), "")
+    return _scene(f"Play {character['char_name']}.\n{character['system_prompt']}", greeting)
 
 
 def _texts(values: Any) -> dict[str, str]:
@@ -30,8 +34,5 @@ def _texts(values: Any) -> dict[str, str]:
 
 
 def _scene(card: str, greeting: str) -> list[dict[str, str]]:
-    return [
-        {"role": "system", "content": card},
-        {"role": "assistant", "content": greeting},
-        {"role": "user", "content": CONTINUE},
-    ]
+    opening = [{"role": "assistant", "content": greeting}] if greeting else []
+    return [{"role": "system", "content": card}, *opening, {"role": "user", "content": CONTINUE if greeting else BEGIN}]

@@ -233,9 +233,9 @@ FORMATS: dict[str, Format] = {
         messages_of=rpbench_messages,
     ),
     "pingpong": Format(
-        "PingPong characters: char_name, system_prompt, greeting; has no rubrics",
-        ("char_name", "system_prompt", "greeting"),
-        ("greeting",),
+        "PingPong characters: char_name, system_prompt, mostly a greeting; has no rubrics",
+        ("char_name", "system_prompt"),
+        ("system_prompt",),
         ("rubric",),
         system=(),
         id=("char_name",),

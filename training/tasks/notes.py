@@ -79,7 +79,7 @@ class RowError(TaskError):
     """A row that cannot be used: a code and one sentence that names the field, what was found and what is expected."""
 
     def __init__(self, code: str, text: str):
-        super().__init__(text)
+        super().__init__(" ".join(text.split()))  # what is quoted may hold line breaks
         self.code = code
 
 
