@@ -48,5 +48,5 @@ def is_blank(value: object) -> bool:
     if value is None or (isinstance(value, float) and value != value):
         return True
     if isinstance(value, str):
-        return not INVISIBLE.sub("", value).strip()
+        return not value[:1].isalnum() and not INVISIBLE.sub("", value).strip()
     return isinstance(value, list | tuple | dict) and not value

@@ -9,13 +9,13 @@ from training.reward.rules.text import joined, spaced, words
 
 @rule("numbers_are")
 def numbers_are(response: str, numbers: list[int]) -> bool:
-    """Writes these numbers, in this order, and no others."""
+    """Writes in this order and no other the numbers {numbers}."""
     return [int(n) for n in re.findall(r"\d{1,18}", response)] == numbers
 
 
 @rule("list_is")
 def list_is(response: str, entries: Phrases) -> bool:
-    """Is a list of these entries in this order, set apart by commas or lines."""
+    """Is a list, set apart by commas or lines, of {entries}."""
     said = [words(part) for part in re.split(r"[,\n]", response) if words(part)]
     return said == [words(entry) for entry in entries]
 
@@ -39,12 +39,12 @@ def _is_date(text: str) -> bool:
 
 @rule("contains_reversed_text")
 def contains_reversed_text(response: str, phrases: Phrases) -> bool:
-    """Contains one of the phrases spelt backwards."""
+    """Contains, spelt backwards, one of {phrases}."""
     letters = re.sub(r"[\W_]", "", response.casefold())
     return any(re.sub(r"[\W_]", "", phrase.casefold())[::-1] in letters for phrase in phrases)
 
 
 @rule("contains_reversed_words")
 def contains_reversed_words(response: str, phrases: Phrases) -> bool:
-    """Contains the words of one of the phrases in reverse order."""
+    """Contains, with its words in reverse order, one of {phrases}."""
     return any(joined(reversed(words(phrase))) in spaced(response) for phrase in phrases)

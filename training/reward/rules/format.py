@@ -7,17 +7,18 @@ import re
 from itertools import pairwise, zip_longest
 
 from training.reward.rules.language import may_be_english
-from training.reward.rules.registry import Count, Phrase, Text, counted, rule
+from training.reward.rules.registry import Bound, Count, Marker, Phrase, Text, counted, rule
 from training.reward.rules.text import is_divider, lines, paragraphs, sentence_texts, words, written_words
 
-_HIGHLIGHT = re.compile(r"\*{1,3}(?![\s*])[^*\n]*[^\s*][^*\n]*\*{1,3}|\*{1,3}\w\*{1,3}")
+_HIGHLIGHT = re.compile(r"\*{1,3}(?![\s*])[^*\n]++\*{1,3}")
 _TITLE = re.compile(r"<<([^\n<>]+)>>")
 _PLACEHOLDER = re.compile(r"\[[^\[\]\n]+\]")
 _QUOTES = '"“”„«»「」『』'
-_ITALIC = re.compile(r"\A\s*<(i|em)>[^<]*\S[^<]*</\1>", re.IGNORECASE)
-_PICTURES = "\U0001f1e6-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u203c\u2049\u231a-\u23ff"
-_EMOJI = re.compile(f"[{_PICTURES}][\ufe0f\u200d\U0001f3fb-\U0001f3ff\u20e3]*$")
-_LEADING_EMOJI = re.compile(f"[{_PICTURES}]")
+_ITALIC = re.compile(r"\A\s*<(i|em)>(?=\s*[^\s<])[^<]++</\1>", re.IGNORECASE)
+_EMOJI = re.compile("[\U0001f1e6-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u203c\u2049\u231a-\u23ff]")
+_VARIANTS = "\ufe0f\u200d\u20e3\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+"""What follows an emoji and changes its look: skin tones, joiners."""
+_QUOTED = re.compile(r'"([^"\n]*+)"')
 _PUNCTUATION = (".", ",", "!", "?", ";", ":")
 _SMALL = frozenset("a an and as at but by for if in nor of off on or per so the to up via vs with yet from into over".split())
 
@@ -52,15 +53,19 @@ def all_capitals(response: str, english: bool = False) -> bool:
 
 @counted("capital_words")
 def capital_words(response: str) -> int:
-    """Number of words in capital letters only."""
+    """Has {count} word{s} all in capital letters."""
     return sum(word.isupper() for word in written_words(response))
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 @rule("is_json")
 def is_json(response: str) -> bool:
     """Is one JSON value, bare or in a code fence."""
     try:
-        json.loads(_unfenced(response))
+        json.loads(_unfenced(response), parse_constant=_refuse)
     except (ValueError, RecursionError):
         return False
     return True
@@ -73,28 +78,31 @@ def title_in_brackets(response: str) -> bool:
 
 
 @rule("highlights")
-def highlights(response: str, min: Count) -> bool:
-    """Highlights at least this many passages with asterisks, as *this*."""
+def highlights(response: str, min: Bound) -> bool:
+    """Highlights at least {min} passage{s} with asterisks, as *this*."""
     return len(_HIGHLIGHT.findall(response)) >= min
 
 
 @rule("placeholders")
-def placeholders(response: str, min: Count) -> bool:
-    """Has at least this many placeholders in square brackets, as [address]."""
+def placeholders(response: str, min: Bound) -> bool:
+    """Has at least {min} placeholder{s} in square brackets, as [address]."""
     return len(_PLACEHOLDER.findall(response)) >= min
 
 
 @rule("postscript")
-def postscript(response: str, marker: Text) -> bool:
-    """Has a postscript that begins with the marker, such as P.S."""
-    letters = [re.escape(letter) for letter in re.findall(r"\w", marker)]
-    said = re.search(r"(?<!\w)" + r"\s?\.?\s?".join(letters) + r"[.:\s*_]+\w", response, re.IGNORECASE)
-    return said is not None
+def postscript(response: str, marker: Phrase) -> bool:
+    """Has a postscript that begins with {marker}.
+
+    The marker alone is none: something must follow. A space after a dot of the marker and a dot at its end may be there or not.
+    """
+    pattern = re.escape(marker.strip().rstrip(".")).replace(r"\.", r"\.\s?").replace(r"\ ", r"\s?")
+    between = r"[\W_]*" if pattern[-1] > "\u2e7f" else r"[\W_]+"  # Chinese needs no sign between words
+    return re.search(rf"(?<![^\W_]){pattern}{between}[^\W_]", response, re.IGNORECASE) is not None
 
 
 @rule("sections")
-def sections(response: str, marker: Text, min: Count) -> bool:
-    """Has at least this many sections that begin with the marker and a number, as SECTION 1."""
+def sections(response: str, marker: Marker, min: Bound) -> bool:
+    """Has at least {min} section{s} that begin with {marker} and a number."""
     return len(re.findall(r"(?<!\w)" + re.escape(marker) + r"\s{0,3}\d", response)) >= min
 
 
@@ -113,8 +121,8 @@ def in_quotes(response: str) -> bool:
 
 
 @rule("list_with_marker")
-def list_with_marker(response: str, marker: Text, min: Count = 2) -> bool:
-    """Has a list whose entries begin with this marker instead of bullets."""
+def list_with_marker(response: str, marker: Marker, min: Count = 2) -> bool:
+    """Has a list whose entries begin with {marker} instead of bullets."""
     # A sign like a hyphen is common inside sentences, so it counts at the start of a line only.
     before = r"^[^\S\n]*" if len(marker) == 1 else r"(?:^|\s)"
     entries = re.findall(before + re.escape(marker) + r"\s*(?=\S)", response, re.MULTILINE)
@@ -146,7 +154,7 @@ def sentences_then_bullets(response: str) -> bool:
 
 @rule("nested_brackets")
 def nested_brackets(response: str, depth: Count) -> bool:
-    """Nests (round), [square] and {curly} brackets at least this deep."""
+    """Nests round, square and curly brackets at least {depth} deep."""
     closing = {")": "(", "]": "[", "}": "{"}
     stack: list[str] = []
     deepest = 0
@@ -163,7 +171,7 @@ def nested_brackets(response: str, depth: Count) -> bool:
 
 @rule("nested_quotes")
 def nested_quotes(response: str, depth: Count) -> bool:
-    """Nests quotes at least this deep, double and single ones by turns."""
+    """Nests quotes at least {depth} deep, double and single ones by turns."""
     stack: list[str] = []
     deepest = 0
     text = response.translate(str.maketrans("“”‘’", "\"\"''"))
@@ -202,8 +210,8 @@ def emoji_after_sentences(response: str) -> bool:
     """Ends every sentence with an emoji."""
     pieces = [piece for piece in re.split(r"(?<=[.!?。！？])\s+|\n+", response.strip()) if piece]
     for piece, after in zip_longest(pieces, pieces[1:], fillvalue=""):
-        inside = _EMOJI.search(piece.rstrip(".!?。！？\"'”’)*_ "))
-        if words(piece) and not inside and not _LEADING_EMOJI.match(after):
+        last = piece.rstrip(".!?。！？\"'”’)*_ ").rstrip(_VARIANTS)[-1:]
+        if words(piece) and not _EMOJI.match(last) and not _EMOJI.match(after):
             return False
     return bool(words(response))
 
@@ -244,7 +252,7 @@ def all_punctuation(response: str) -> bool:
 
 @rule("follows_template")
 def follows_template(response: str, headings: list[Phrase]) -> bool:
-    """Fills in every heading of the template, in its order."""
+    """Writes something under each heading in this order: {headings}."""
     at = 0
     for heading in headings:
         found = response.find(heading, at)
@@ -264,7 +272,7 @@ def csv_table(
     quoted: bool = False,
     special: bool = False,
 ) -> bool:
-    """Is a table in CSV with these columns and this many rows."""
+    """Is a CSV table with the columns {columns} and {rows} row{s}."""
     text = _unfenced(response)
     try:
         table = list(csv.reader(io.StringIO(text), delimiter=delimiter))
@@ -276,4 +284,4 @@ def csv_table(
     cells = [cell for line in text.splitlines() if line for cell in line.split(delimiter)]
     if quoted and not all(len(c.strip()) > 1 and c.strip()[0] == c.strip()[-1] == '"' for c in cells):
         return False
-    return not special or re.search(r'"[^"\n]*[^\w\s",.][^"\n]*"|"[^"\n]*[,][^"\n]*"', text) is not None
+    return not special or any(re.search(r"[^\w\s.]", cell) for cell in _QUOTED.findall(text))

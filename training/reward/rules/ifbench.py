@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from training.reward.rules.ifeval import _exactly, _number
-from training.reward.rules.registry import alias, rule, translate_as
+from training.reward.rules.registry import Phrases, alias, rule, translate_as
 from training.reward.rules.text import count, words
 
 _NAMES = """Emma Liam Sophia Jackson Olivia Noah Ava Lucas Isabella Mason Mia Ethan Charlotte Alexander Amelia Benjamin Harper
@@ -32,8 +32,8 @@ London Brussels Kyiv Prague Luxembourg Paris Vienna Bratislava Budapest Vaduz Ch
 
 
 @rule("keywords_once_to_seven_times")
-def keywords_once_to_seven_times(response: str, keywords: list[str]) -> bool:
-    """Mentions these five words once, twice, three, five and seven times."""
+def keywords_once_to_seven_times(response: str, keywords: Phrases) -> bool:
+    """Mentions once, twice, three, five and seven times {keywords}."""
     return [count(keyword, response) for keyword in keywords] == list(_TIMES)
 
 

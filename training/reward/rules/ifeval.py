@@ -13,7 +13,7 @@ _OPTIONS = ["My answer is yes.", "My answer is no.", "My answer is maybe."]
 
 
 def _number(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or int(value) != value:
+    if isinstance(value, bool) or not (isinstance(value, int) or (isinstance(value, float) and value.is_integer())):
         raise ValueError(f"expected a whole number, got {value!r}")
     return int(value)
 
@@ -65,7 +65,8 @@ alias("detectable_format:number_highlighted_sections", "highlights", min="num_hi
 alias("detectable_format:multiple_sections", "sections", marker="section_spliter", min="num_sections")
 alias("detectable_format:json_format", "is_json")
 alias("detectable_format:title", "title_in_brackets")
-alias("detectable_format:constrained_response", "mentions_any", {"phrases": _OPTIONS})
+# One of the options: an answer that names several has not answered.
+alias("detectable_format:constrained_response", "mentions_different", {"phrases": _OPTIONS, "min": 1, "max": 1})
 alias("combination:two_responses", "two_responses")
 alias("combination:repeat_prompt", "repeats_request", request="prompt_to_repeat")
 alias("startend:end_checker", "ends_with", phrase="end_phrase")

@@ -9,19 +9,19 @@ from training.reward.rules.text import sentences
 
 @rule("min_distinct_sentences")
 def min_distinct_sentences(response: str, n: Count) -> bool:
-    """At least ``n`` sentences differ in their words; repeating one counts for nothing."""
+    """Has at least {n} different sentence{s}."""
     return len(set(sentences(response))) >= n
 
 
 @rule("repeats_sentence")
 def repeats_sentence(response: str, n: Count = 2) -> bool:
-    """Some sentence occurs ``n`` times or more."""
+    """Says some sentence {n} times or more."""
     return max(Counter(sentences(response)).values(), default=0) >= n
 
 
 @rule("filler_share")
 def filler_share(response: str, phrases: Phrases, share: Share) -> bool:
-    """At least ``share`` of the sentences contain one of the phrases, which name what counts as filler."""
+    """Has {phrases} in a share of at least {share} of its sentences."""
     told = [" ".join(sentence) for sentence in sentences(response)]
     filler = sum(mentions_any(sentence, phrases) for sentence in told)
     return bool(told) and filler >= share * len(told)

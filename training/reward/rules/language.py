@@ -2,9 +2,12 @@
 
 import re
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
-from training.reward.rules.registry import Text, rule
+from pydantic import AfterValidator, Field, Strict
+
+from training.reward.rules.registry import rule
+from training.reward.rules.text import sentence_texts
 
 _SCRIPTS: dict[str, str] = {
     "el": "\u0370-\u03ff\u1f00-\u1fff",
@@ -27,23 +30,44 @@ _SCRIPTS: dict[str, str] = {
     "ko": "\uac00-\ud7af\u1100-\u11ff",
 }
 """Languages that have a script of their own: the script tells."""
+_READ = 20_000
+"""Characters that the detector reads of a text."""
 _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u3400-\u9fff]")
 _LETTER = re.compile(r"[^\W\d_]")
 SHARE = 0.6
-"""Least share of the letters that must be of the language's own script: names and code in Latin letters remain possible."""
+"""Least share of the letters that must be of the language: names, quotations and code in another one remain possible."""
 
 _WRITTEN = """af am ar az bg bn ca cs cy da de el en es et eu fa fi fr ga gu he hi hr hu hy id is it ja ka kk km kn ko lo lt lv ml
 mn mr ms ne nl no pa pl pt ro ru si sk sl sq sr sv sw ta te th tl tr uk ur vi zh"""
 """Languages that people write prompts in; among all the detector knows, short English is often taken for Latin or Pidgin."""
 FEW = 60
 """Letters below which Latin text cannot be told apart by language: names, a line of verse."""
+SURE = 20
+"""Letters from which the language of one sentence is told at all."""
+LEAD = 5.0
+"""Logarithm by which the detector must prefer another language for a sentence to be foreign: close relatives stay below it."""
+
+
+def _is_told(code: str) -> str:
+    plain = code.lower().replace("_", "-").split("-")[0]
+    plain = {"nb": "no", "nn": "no"}.get(plain, plain)
+    if plain not in _SCRIPTS and plain not in _WRITTEN.split():
+        raise ValueError("a language that is not told")
+    return plain
+
+
+Code = Annotated[
+    str,
+    Strict(),
+    AfterValidator(_is_told),
+    Field(description=f"the ISO 639-1 code of a language, one of {' '.join(sorted({*_SCRIPTS, *_WRITTEN.split()}))}"),
+]
 
 
 def is_language(text: str, code: str) -> bool:
     """Whether ``text`` is in the language of an ISO 639-1 code; False where that cannot be told."""
     letters = _LETTER.findall(text)
-    code = code.lower().split("-")[0]
     if not letters:
         return False
     if code in _SCRIPTS:
@@ -53,7 +77,19 @@ def is_language(text: str, code: str) -> bool:
         return han + kana >= SHARE * len(letters) and kana >= 0.1 * (han + kana)
     if code == "zh":
         return han >= SHARE * len(letters) and kana < 0.1 * (han + kana)
-    return detected(text) == code
+    if detected(text) != code:
+        return False
+    foreign = sum(len(found) for sentence in sentence_texts(text[:_READ]) if (found := _foreign(sentence, code)))
+    return foreign <= (1 - SHARE) * len(letters)
+
+
+def _foreign(sentence: str, code: str) -> list[str]:
+    """The letters of a sentence that is surely in another language than ``code``; none of another one."""
+    letters = _LETTER.findall(sentence)
+    if len(letters) < SURE:
+        return []
+    ranks = _identifier().rank(_readable(sentence))
+    return letters if ranks[0][1] - dict(ranks)[code] > LEAD else []
 
 
 def language_of(text: str) -> str | None:
@@ -81,7 +117,13 @@ def detected(text: str) -> str | None:
     """The most likely language of a text by its ISO 639-1 code; None where there is nothing to tell from."""
     if not _LETTER.search(text):
         return None
-    return str(_identifier().classify(text[:20_000])[0])
+    return str(_identifier().classify(_readable(text[:_READ]))[0])
+
+
+def _readable(text: str) -> str:
+    """Text as the detector knows it: capitals mislead it."""
+    capitals = sum(map(str.isupper, text))
+    return text.lower() if 2 * capitals > len(text) - text.count(" ") else text
 
 
 @lru_cache(maxsize=1)
@@ -94,6 +136,6 @@ def _identifier() -> Any:
 
 
 @rule("language")
-def language(response: str, code: Text) -> bool:
-    """Is written in the language of this ISO 639-1 code."""
+def language(response: str, code: Code) -> bool:
+    """Is written in the language {code}."""
     return is_language(response, code)

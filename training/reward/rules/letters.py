@@ -5,7 +5,7 @@ import string
 from collections.abc import Sequence
 from itertools import pairwise
 
-from training.reward.rules.registry import Count, Text, counted, letters_of, rule
+from training.reward.rules.registry import Count, Letter, counted, letters_of, rule
 from training.reward.rules.text import words
 
 _CLUSTER = re.compile(r"[bcdfghjklmnpqrstvwxyz]{2}")
@@ -13,8 +13,8 @@ _VOWELS = "aeiou"
 
 
 @counted("letter_count")
-def letter_count(response: str, letter: Text) -> int:
-    """How often this letter or sign occurs, in either case."""
+def letter_count(response: str, letter: Letter) -> int:
+    """Has the letter or sign {letter} {count} time{s}, in either case."""
     return response.casefold().count(letter.casefold())
 
 
@@ -38,7 +38,7 @@ def _runs_through_alphabet(initials: Sequence[str]) -> bool:
 
 @counted("different_vowels")
 def different_vowels(response: str) -> int:
-    """Number of different vowels among a, e, i, o, u."""
+    """Uses {count} different vowel{s} of a, e, i, o, u."""
     return len(set(_VOWELS) & set(response.casefold()))
 
 
@@ -69,13 +69,13 @@ def no_shared_initials(response: str) -> bool:
 
 @counted("palindromes")
 def palindromes(response: str, letters: Count = 5) -> int:
-    """Number of words, of at least ``letters`` letters, that read the same backwards."""
+    """Has {count} word{s} that read the same backwards."""
     return sum(len(word) >= letters and word == word[::-1] for word in words(response))
 
 
 @rule("nth_word_in_japanese")
 def nth_word_in_japanese(response: str, n: Count) -> bool:
-    """Writes every n-th word in Japanese."""
+    """Writes one of every {n} words in Japanese, the last one."""
     pieces = response.split()
     marked = pieces[n - 1 :: n]
     return bool(marked) and all(re.search("[\u3040-\u30ff\u4e00-\u9fff]", piece) for piece in marked)

@@ -18,7 +18,7 @@ def _endings(response: str) -> tuple[int, int, int]:
 
 @rule("statements_per_question")
 def statements_per_question(response: str, n: Count) -> bool:
-    """Has exactly this many statements for each question."""
+    """Has exactly {n} statement{s} for each question."""
     statements, questions, _ = _endings(response)
     return questions > 0 and statements == n * questions
 
@@ -60,7 +60,7 @@ def _longest_run(initials: list[str]) -> int:
 
 @rule("equal_sentences_of_different_words")
 def equal_sentences_of_different_words(response: str, n: Count) -> bool:
-    """Is this many sentences of equally many characters that share no word."""
+    """Is {n} sentences of equally many characters that share no word."""
     told = sentence_texts(response.replace("\n", " "))
     used = [word for sentence in told for word in set(words(sentence))]
     return len(told) == n and len({len(sentence) for sentence in told}) == 1 and len(used) == len(set(used))
@@ -75,7 +75,7 @@ def alphabet_of_sentences(response: str) -> bool:
 
 @rule("growing_questions")
 def growing_questions(response: str, n: Count, options: Count) -> bool:
-    """Is this many multiple-choice questions with this many options each, every question longer than the one before."""
+    """Is {n} multiple-choice questions with {options} options each, every question longer than the one before."""
     blocks = [b for b in re.split(r"^[^\w\n]*Question\b", response, flags=re.MULTILINE)[1:] if b.strip()]
     if len(blocks) != n:
         return False

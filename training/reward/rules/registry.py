@@ -2,6 +2,8 @@
 
 import inspect
 import re
+import string
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -27,7 +29,21 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _is_seen(text: str) -> str:
+    if not text.strip():
+        raise ValueError("only white space")
+    return text
+
+
+def _is_single(text: str) -> str:
+    if len(unicodedata.normalize("NFC", text)) != 1:
+        raise ValueError("not one sign")
+    return text
+
+
 Text = Annotated[str, Strict(), Field(min_length=1, description="a text that is not empty")]
+Marker = Annotated[str, Strict(), AfterValidator(_is_seen), Field(description="a text that is not blank")]
+Letter = Annotated[str, Strict(), AfterValidator(_is_seen), AfterValidator(_is_single), Field(description="one letter or sign")]
 Phrase = Annotated[str, Strict(), AfterValidator(_has_a_word), Field(description="text with at least one word")]
 Phrases = Annotated[list[Phrase], Field(min_length=1, description="a non-empty list of texts with at least one word each")]
 Count = Annotated[int, BeforeValidator(_whole), Field(ge=1, description="a whole number of at least 1")]
@@ -38,14 +54,14 @@ Percentage = Annotated[float, Field(ge=0, le=100, description="a number from 0 t
 
 @dataclass(frozen=True)
 class Registered:
-    """A rule's function, the schema of its arguments, and what it asks for in words.
+    """A rule's function, the schema of its arguments, and what it asks for, with the arguments' names in braces.
 
     ``bounded`` rules count something and need ``min``, ``max`` or both.
     """
 
     function: Callable[..., bool]
     schema: type[BaseModel]
-    about: str
+    asks: str
     bounded: bool = False
 
 
@@ -58,13 +74,19 @@ class Alias:
     translate: Callable[[Mapping[str, Any]], dict[str, Any]] = field(repr=False)
 
 
+_ENTRIES, _CHARACTERS = 8, 80
+"""Of a list and of a text in a description."""
+
 RULES: dict[str, Registered] = {}
 ALIASES: dict[str, Alias] = {}
 
 
 def rule(name: str) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
-    """Register ``function(response, **arguments) -> bool``; the annotations of the arguments are their schema, the first line of
-    its docstring is what people read of it."""
+    """Register ``function(response, **arguments) -> bool``.
+
+    The annotations of its arguments are their schema. The first line of its docstring is what people read of the rule, with its
+    arguments in braces and ``{s}`` for the plural after a number: ``Has at least {min} section{s}.``
+    """
 
     def register(function: Callable[..., bool]) -> Callable[..., bool]:
         _add(name, function, _fields(function), bounded=False)
@@ -74,7 +96,7 @@ def rule(name: str) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
 
 
 def counted(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Register ``function(response, **arguments) -> int`` as a rule that holds the number to ``min`` and ``max``."""
+    """Register ``function(response, **arguments) -> int`` as a rule that holds the number, ``{count}``, to ``min`` and ``max``."""
 
     def register(function: Callable[..., int]) -> Callable[..., int]:
         def check(response: str, min: int | None, max: int | None, **arguments: Any) -> bool:
@@ -97,9 +119,16 @@ def _fields(function: Callable[..., Any]) -> dict[str, Any]:
 def _add(name: str, function: Callable[..., bool], fields: dict[str, Any], bounded: bool) -> None:
     if name in RULES or name in ALIASES:
         raise ValueError(f"rule '{name}' is registered twice")
-    about = (inspect.getdoc(function) or name).split("\n")[0].rstrip(".")
+    asks = (inspect.getdoc(function) or "").split("\n")[0].rstrip(".")
+    needed = {"count"} if bounded else {argument for argument, (_, default) in fields.items() if default is ...}
+    if not asks or not needed <= _named(asks):
+        raise ValueError(f"rule '{name}': the first line of its docstring must say what it asks for, with {sorted(needed)} in braces")
     schema = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
-    RULES[name] = Registered(function, schema, about, bounded)
+    RULES[name] = Registered(function, schema, asks[0].lower() + asks[1:], bounded)
+
+
+def _named(asks: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(asks) if name}
 
 
 def alias(theirs: str, ours: str, /, fixed: Mapping[str, Any] | None = None, **names: str) -> None:
@@ -134,18 +163,40 @@ def validate(rule: Rule) -> None:
 
 
 def describe(rule: Rule) -> str:
-    """What a rule asks for, in words. Raises ``TaskError`` for a rule that ``validate`` would refuse."""
+    """What a rule asks for, as the rest of a sentence on the response: ``has at most 100 words``.
+
+    Raises:
+        TaskError: for a rule that ``validate`` would refuse.
+    """
     registered, arguments = _resolved(rule)
-    given = {name: value for name in type(arguments).model_fields if (value := getattr(arguments, name)) is not None}
-    said = []
+    given = {name: getattr(arguments, name) for name in registered.schema.model_fields}
+    numbers = [value for value in given.values() if isinstance(value, int) and not isinstance(value, bool)]
+    said = {name: _shown(value) for name, value in given.items()} | {"s": "s" if not numbers or numbers[-1] != 1 else ""}
     if registered.bounded:
-        least, most = given.pop("min", None), given.pop("max", None)
-        exact = least is not None and least == most
-        said = (
-            [f"exactly {least}"] if exact else [f"{w} {n}" for w, n in (("at least", least), ("at most", most)) if n is not None]
-        )
-    said += [f"{name} {', '.join(map(str, value)) if isinstance(value, list) else value}" for name, value in given.items()]
-    return registered.about + (f": {'; '.join(said)}" if said else "")
+        said["count"] = _range(given.pop("min"), given.pop("max"))
+    beside = [
+        name.replace("_", " ") + ("" if value is True else f": {_shown(value)}")
+        for name, value in given.items()
+        if name not in _named(registered.asks) and value != registered.schema.model_fields[name].default
+    ]
+    return registered.asks.format_map(said) + (f" ({', '.join(beside)})" if beside else "")
+
+
+def _range(least: int | None, most: int | None) -> str:
+    if least is None or most is None:
+        return f"at most {most}" if least is None else f"at least {least}"
+    return f"exactly {least}" if least == most else f"{least} to {most}"
+
+
+def _shown(value: Any) -> str:
+    """A value as people read it; of a long one the beginning."""
+    if isinstance(value, list):
+        more = f" and {len(value) - _ENTRIES} more" if len(value) > _ENTRIES else ""
+        return ", ".join(map(_shown, value[:_ENTRIES])) + more
+    if not isinstance(value, str):
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    plain = " ".join(value.split()) or repr(value)[1:-1]
+    return f'"{plain}"' if len(plain) <= _CHARACTERS else f'"{plain[:_CHARACTERS].rstrip()}…"'
 
 
 def _resolved(rule: Rule) -> tuple[Registered, BaseModel]:
@@ -175,7 +226,7 @@ def _translated(rule: Rule, other: Alias, given: Mapping[str, Any]) -> dict[str,
             raise TaskError(f"rule '{rule.name}' lacks the argument '{name}'")
     try:
         return other.translate(given)
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError) as error:
         raise TaskError(f"rule '{rule.name}': {error}") from None
 
 
