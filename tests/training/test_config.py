@@ -7,11 +7,20 @@ import pytest
 from memory.errors import ConfigError
 from training.config import CONFIGS, load_config, parse_config
 from training.session import deepspeed_config
+from training.tasks.mix.recipe import load_recipe
+
+SHIPPED = sorted(CONFIGS.rglob("*.yaml"))
+RECIPES = [path for path in SHIPPED if path.parent.name == "mix"]
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.yaml")), ids=lambda p: str(p.relative_to(CONFIGS)))
+@pytest.mark.parametrize("path", [p for p in SHIPPED if p not in RECIPES], ids=lambda p: str(p.relative_to(CONFIGS)))
 def test_every_shipped_config_loads(path):
     load_config(path).check_world_size(1)
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda p: p.stem)
+def test_every_shipped_recipe_loads(path):
+    assert load_recipe(path).sources
 
 
 @pytest.mark.parametrize("path", sorted((CONFIGS / "deepspeed").glob("*.json")), ids=lambda p: p.stem)

@@ -44,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
     command = commands.add_parser("build-mix", help="build the five-domain suite from public sources by a recipe")
     command.add_argument("--out", required=True, type=Path, metavar="DIR", help="folder to write; a stopped build goes on there")
-    command.add_argument("--recipe", type=Path, default=CONFIGS / "rubric_mix.yaml", metavar="FILE")
+    command.add_argument("--recipe", type=Path, default=CONFIGS / "mix" / "rubric_mix.yaml", metavar="FILE")
     command.add_argument("--offline", type=Path, metavar="DIR", help="read the sources' files in this folder instead of the Hub")
     command.add_argument("--size", type=int, metavar="N", help="tasks to train on (default: the recipe's)")
     command.set_defaults(run=build_mix_command)

@@ -201,7 +201,7 @@ def test_the_shipped_recipe_builds_a_suite_from_local_files(tmp_path, capsys):
     out = tmp_path / "suite"
     assert main(["build-mix", "--out", str(out), "--offline", str(DATA)]) == 0
     told = capsys.readouterr().out
-    shares = load_recipe(CONFIGS / "rubric_mix.yaml").shares
+    shares = load_recipe(CONFIGS / "mix" / "rubric_mix.yaml").shares
     train, heldout = ({t.domain for t in tasks_of(out, name)} for name in ("train", "heldout"))
     assert train == heldout == set(shares)
     sources = {t.origin.source for name in ("train", "calibration") for t in tasks_of(out, name)}

@@ -145,7 +145,7 @@ def load_recipe(path: Path) -> Recipe:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"--recipe: {path} does not exist; give a YAML file like configs/rubric_mix.yaml") from None
+        raise ConfigError(f"--recipe: {path} does not exist; give a YAML file like configs/mix/rubric_mix.yaml") from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"--recipe: cannot read {path}: {error}") from error
     try:
