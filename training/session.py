@@ -53,7 +53,9 @@ def prepare_process(config: RunConfig) -> None:
 def load_tokenizer(config: RunConfig):
     """The policy's tokenizer. Raises ``ConfigError`` when the model cannot be found or has no chat template."""
     from transformers import AutoTokenizer
+    from transformers.utils import logging
 
+    logging.set_verbosity_error()  # it warns of every prompt longer than the context, which is looked at here on purpose
     source = model_source(config.policy)
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, revision=config.policy.revision)

@@ -314,11 +314,10 @@ def found(record: Record) -> str:
 
 
 def no_prompt(record: Record) -> RowError:
-    known = "; ".join(f"{name} ({', '.join(form.keys)})" for name, form in FORMATS.items() if form.keys)
     return RowError(
         "E_UNKNOWN_SHAPE",
-        f"no prompt in this record: {found(record)}; name them with fields: {{prompt: ..., rubric: ...}} in the source, or use a "
-        f"known format: {known}",
+        f"no prompt in this record: {found(record)}; expected one of {', '.join(FORMATS['generic'].prompt)}, or the fields of a known "
+        f"format ({', '.join(FORMATS)}); name yours with fields: {{prompt: ..., rubric: ...}} in the source",
     )
 
 

@@ -53,7 +53,7 @@ def _of_file(path: Path, field: str) -> Iterator[Row]:
         elif suffix == ".parquet":
             yield from _of_parquet(path, field)
         elif suffix in (".csv", ".tsv"):
-            yield from _of_table(path, "\t" if suffix == ".tsv" else ",")
+            yield from _of_table(path)
         elif suffix == ".json":
             yield from _of_json(path, field)
         else:
@@ -199,9 +199,12 @@ def _of_parquet(path: Path, field: str) -> Iterator[Row]:
         raise TaskError(f"{field}: {path} is not a Parquet file that can be read: {error}") from error
 
 
-def _of_table(path: Path, delimiter: str) -> Iterator[Row]:
+def _of_table(path: Path) -> Iterator[Row]:
     csv.field_size_limit(2**30)
     with path.open(encoding="utf-8-sig", newline="") as file:
+        heading = file.readline()
+        delimiter = max(",;\t", key=heading.count)  # spreadsheets of half the world write semicolons
+        file.seek(0)
         for number, record in enumerate(csv.DictReader(file, delimiter=delimiter), 1):
             if None in record:
                 extra = len(record) - 1 + len(record[None])

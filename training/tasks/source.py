@@ -54,6 +54,8 @@ class TaskSource(BaseModel):
     def _text_is_a_path(cls, data: Any) -> Any:
         if isinstance(data, str):
             return {"suite": data} if data in EMBEDDED else {"path": data}
+        if not isinstance(data, dict | TaskSource):
+            raise ValueError(f"a source is a path, 'lab', 'rubric_mix_mini' or a mapping with path or dataset, got {data!r}")
         if isinstance(data, dict) and isinstance(data.get("fields"), dict) and "criteria" in data["fields"]:
             renamed = {("rubric" if key == "criteria" else key): value for key, value in data["fields"].items()}
             return {**data, "fields": renamed}
