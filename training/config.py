@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from agents.chat import ChatConfig
 from agents.config import EvolverConfig
+from agents.limits import BudgetSettings, LimitSettings
 from memory.errors import ConfigError, nearest
 
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -182,13 +183,29 @@ class RunConfig(Section):
     """The model that judges `llm` and `levels` criteria; `heuristic` judges `rule` criteria only."""
     quality: QualitySettings = Field(default_factory=QualitySettings)
     evolver: EvolverConfig = Field(default_factory=EvolverConfig)
+    limits: LimitSettings = Field(default_factory=LimitSettings)
+    """What the run may ask of its endpoints, all roles together."""
+    budget: BudgetSettings = Field(default_factory=BudgetSettings)
+    """What the run may spend on its models."""
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings)
     checkpoint: CheckpointSettings = Field(default_factory=CheckpointSettings)
+
+    @property
+    def chats(self) -> dict[str, ChatConfig]:
+        """The roles that a model can play, by their place in this config."""
+        evolver = {"evolver.attributor": self.evolver.attributor, "evolver.proposer": self.evolver.proposer}
+        return {"judge": self.judge, "quality.chat": self.quality.chat, **evolver}
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "RunConfig":
         if self.quality.source == "pairwise" and self.quality.chat.provider == "heuristic":
             raise ValueError("quality.chat.provider is 'heuristic', but quality.source 'pairwise' needs 'openai' and a model")
+        unpriced = [role for role, chat in self.chats.items() if chat.provider == "openai" and chat.price is None]
+        if self.budget.usd is not None and unpriced:
+            raise ValueError(
+                f"budget.usd needs the price of every model, but {unpriced[0]}.price is null: set "
+                f"{unpriced[0]}.price={{prompt: USD, completion: USD}} per million tokens, or use budget.tokens"
+            )
         if self.guidance.correction == "importance" and self.guidance.train_on == "guided":
             raise ValueError("guidance.correction 'importance' needs guidance.train_on 'plain': guided training is on-policy")
         if self.sampling.levels and self.guidance.max_fields and int(self.train.group_size * self.guidance.group_share) == 0:

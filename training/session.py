@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from agents.limits import Traffic
 from memory.errors import ConfigError
 from memory.journal import RunRecord
 from memory.rundir import RunDir
@@ -68,17 +69,18 @@ def load_tokenizer(config: RunConfig):
     return tokenizer
 
 
-def open_judge(config: RunConfig, tasks: Sequence[Task]):
+def open_judge(config: RunConfig, tasks: Sequence[Task], traffic: Traffic | None = None):
     """The rubric judge, checked to be able to judge every criterion of ``tasks``."""
     from agents.roles import open_chat
     from training.reward.judge import Judge
 
-    judge = Judge(None if config.judge.provider == "heuristic" else open_chat(config.judge, "judge"))
+    chat = None if config.judge.provider == "heuristic" else open_chat(config.judge, "judge", traffic)
+    judge = Judge(chat, concurrency=config.limits.concurrency)
     judge.check_rubrics(tasks)
     return judge
 
 
-def open_quality(config: RunConfig, gold: Gold | None, tasks: Sequence[Task]):
+def open_quality(config: RunConfig, gold: Gold | None, tasks: Sequence[Task], traffic: Traffic | None = None):
     """Q as configured. Raises ``ConfigError`` for ``gold`` over tasks without gold checks."""
     from agents.roles import open_chat
     from training.reward.quality import GoldOrder, NoOrder, PairwiseOrder
@@ -87,7 +89,7 @@ def open_quality(config: RunConfig, gold: Gold | None, tasks: Sequence[Task]):
     if settings.source == "off":
         return NoOrder()
     if settings.source == "pairwise":
-        return PairwiseOrder(open_chat(settings.chat, "quality.chat"))
+        return PairwiseOrder(open_chat(settings.chat, "quality.chat", traffic), concurrency=config.limits.concurrency)
     missing = [t.id for t in tasks if gold is None or not gold.covers(t.id)]
     if missing or gold is None:
         raise ConfigError(
@@ -216,16 +218,17 @@ class Session:
         self.tokenizer = load_tokenizer(config)
         gold = load_gold(config)
         # Roles are opened before the policy is loaded: a missing key is found in seconds.
-        self.attributor = open_attributor(config.evolver.attributor)
-        self.proposer = open_proposer(config.evolver.proposer)
+        self.traffic = Traffic(config.limits.share(world_size()), config.budget)
+        self.attributor = open_attributor(config.evolver.attributor, self.traffic)
+        self.proposer = open_proposer(config.evolver.proposer, self.traffic)
         self.progress = Progress(config.train.steps, run if is_main() else None, is_main())
         self.coevolution = CoEvolution(
             config,
             train,
             heldout,
             Speaker(self.tokenizer, config.policy),
-            open_judge(config, [*train, *heldout]),
-            open_quality(config, gold, train),
+            open_judge(config, [*train, *heldout], self.traffic),
+            open_quality(config, gold, train, self.traffic),
             self.progress,
             gold,
         )
@@ -308,5 +311,6 @@ class Session:
         for role in (co.judge, co.quality, self.attributor, self.proposer):
             if (chat := getattr(role, "chat", None)) is not None:
                 chat.close()
+        self.traffic.close()
         if co.memory is not None:
             co.memory.close()

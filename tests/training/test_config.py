@@ -54,6 +54,8 @@ MISTAKES = [
     (["guidance.group_share=0.9"], "guidance.group_share is 0.9"),
     (["sampling.levels=[2, 1]"], "growing positive numbers"),
     (["evolver.critic.rollouts=[16, 8]"], "growing even numbers"),
+    (["budget.usd=5", "judge.model=m"], "judge.price is null"),
+    (["limits.concurency=5"], "did you mean 'concurrency'"),
     (["quality.source=pairwise"], "needs 'openai' and a model"),
     (["evolver.proposer.provider=openai"], "needs 'model'"),
     (["guidance.train_on=guided", "guidance.correction=importance"], "guided training is on-policy"),
