@@ -135,6 +135,19 @@ class RewardSettings(Section):
     """Share of unscored rollouts in a step above which the run stops with a message instead of training on noise."""
 
 
+class JudgeSettings(ChatConfig):
+    """The model that judges `llm` and `levels` criteria, and how it is asked; `heuristic` judges `rule` criteria only."""
+
+    protocol: Literal["per_criterion", "batched", "holistic"] = "batched"
+    """`batched`: several criteria of a response per call; `per_criterion`: one, so that none colours another, at the highest price;
+    `holistic`: one grade for the whole response, for comparison only, since nothing can be learned from it about a criterion."""
+    batch: int = Field(default=8, ge=1)
+    """batched: criteria per call, at most."""
+    evidence: bool = False
+    """Ask for the passage of the response that a verdict rests on. A met criterion whose passage does not occur there is unscored
+    (`evidence`); criteria that are met by leaving something out have nothing to quote, so use it with rubrics that have none."""
+
+
 class QualitySettings(Section):
     """Q: the rubric-free quality order."""
 
@@ -179,8 +192,8 @@ class RunConfig(Section):
     sampling: SamplingSettings = Field(default_factory=SamplingSettings)
     guidance: GuidanceSettings = Field(default_factory=GuidanceSettings)
     reward: RewardSettings = Field(default_factory=RewardSettings)
-    judge: ChatConfig = Field(default_factory=ChatConfig)
-    """The model that judges `llm` and `levels` criteria; `heuristic` judges `rule` criteria only."""
+    judge: JudgeSettings = Field(default_factory=JudgeSettings)
+    """The model that judges criteria."""
     quality: QualitySettings = Field(default_factory=QualitySettings)
     evolver: EvolverConfig = Field(default_factory=EvolverConfig)
     limits: LimitSettings = Field(default_factory=LimitSettings)
@@ -200,6 +213,11 @@ class RunConfig(Section):
     def _parts_fit(self) -> "RunConfig":
         if self.quality.source == "pairwise" and self.quality.chat.provider == "heuristic":
             raise ValueError("quality.chat.provider is 'heuristic', but quality.source 'pairwise' needs 'openai' and a model")
+        if self.judge.protocol == "holistic" and self.evolver.enabled:
+            raise ValueError(
+                "judge.protocol 'holistic' tells no criterion from another, which the evolver needs: set evolver.enabled=false, or "
+                "judge.protocol to 'batched' or 'per_criterion'"
+            )
         unpriced = [role for role, chat in self.chats.items() if chat.provider == "openai" and chat.price is None]
         if self.budget.usd is not None and unpriced:
             raise ValueError(
