@@ -11,19 +11,28 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T", bound=BaseModel)
 MAX_STARTS = 1000
 """Opening braces tried in one reply: far more than prose has, and few enough that a degenerate reply costs no time."""
 
 Reason = Literal["timeout", "rate_limit", "refusal", "length", "parse", "server", "connection", "cancelled"]
+
+
+class Price(BaseModel):
+    """What an endpoint asks, in USD per million tokens."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    prompt: float = Field(ge=0)
+    completion: float = Field(ge=0)
+
+    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
+        return (self.prompt * prompt_tokens + self.completion * completion_tokens) / 1e6
 
 
 class ChatConfig(BaseModel):
@@ -46,11 +55,18 @@ class ChatConfig(BaseModel):
     timeout: float = Field(default=60.0, gt=0)
     """Seconds for one attempt, from connecting to the last byte."""
     deadline: float = Field(default=180.0, gt=0)
-    """Seconds for one call over all its attempts and waits."""
+    """Seconds for one call over all its attempts and waits; time in the queue for the run's `limits` is not counted."""
     retries: int = Field(default=2, ge=0)
     """Further attempts after a failure that may pass."""
     structured: Literal["auto", "json_schema", "function_calling", "text"] = "auto"
     """How the reply's shape is asked for. auto: the first of the others, in this order, that the endpoint can do."""
+    price: Price | None = None
+    """What the tokens cost, for the summary and `budget.usd`."""
+
+    @property
+    def identity(self) -> str:
+        """All that decides how the model answers a prompt, as text: equal for two configs that may share verdicts."""
+        return self.model_dump_json(include={"model", "temperature", "max_tokens", "structured"})
 
     @model_validator(mode="before")
     @classmethod
@@ -104,13 +120,19 @@ class Usage:
     requests: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    usd: float = 0.0
     seconds: float = 0.0
     failures: Counter[Reason] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
-    def add_request(self, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def add_request(self, prompt_tokens: int = 0, completion_tokens: int = 0, usd: float = 0.0) -> None:
         with self._lock:
             self.requests += 1
+            self.usd += usd
             self.prompt_tokens += prompt_tokens
             self.completion_tokens += completion_tokens
 

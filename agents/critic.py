@@ -101,7 +101,7 @@ class Critic:
             pairs = tuple(possible[int(k)] for k in sorted(chosen))
             task_id = sample.candidate.edit.task_id
             requests.append(OrderRequest(task_id=task_id, rollouts=tuple(sample.before), pairs=pairs))
-            sample.quality_calls += limit
+            sample.quality_calls += 0 if self.rehearsal.quality_source == "off" else limit
         for sample, orders in zip(samples, self.rehearsal.order(requests), strict=True):
             sample.pairs += orders
 

@@ -30,6 +30,8 @@ from memory.task import Noun, Rule
 
 CONCURRENCY = 8
 """Tasks whose attributor or proposer calls are in flight together."""
+FAILURES = (ChatFailure, InventedIds, EditError)
+"""What a role may do wrong without more harm than a case that comes to nothing."""
 
 
 class Case(Noun):
@@ -147,7 +149,10 @@ class HarnessEvolver:
         def one(case: Case, file: CaseFile) -> Case:
             while case.attribution and len(case.decisions) <= self.config.revisions:
                 edit_id = f"r{file.context.round}-{case.task_id}-{len(case.decisions) + 1}"
-                edit = self.proposer.propose(file, case.attribution, edit_id)
+                try:
+                    edit = self.proposer.propose(file, case.attribution, edit_id)
+                except FAILURES as failure:  # here, where the decisions of this call are at hand: they must not be lost
+                    return failed(case, failure)
                 if edit is None:
                     break
                 try:
@@ -215,12 +220,8 @@ class HarnessEvolver:
                 return case
             try:
                 return role(case, files[case.task_id])
-            except ChatFailure as failure:
-                return case.model_copy(update={"status": "failed", "failure": failure.reason})
-            except InventedIds as failure:
-                return case.model_copy(update={"status": "failed", "failure": f"ids: {failure}"})
-            except EditError as failure:
-                return case.model_copy(update={"status": "failed", "failure": f"edit: {failure}"})
+            except FAILURES as failure:
+                return failed(case, failure)
 
         with ThreadPoolExecutor(CONCURRENCY) as pool:
             return list(pool.map(guarded, cases))
@@ -249,6 +250,13 @@ class HarnessEvolver:
     def _decision(self, file: CaseFile, edit: Edit, revision: int, outcome, sentence: str) -> Decision:
         context = file.context
         return Decision(edit=edit, step=context.step, round=context.round, outcome=outcome, sentence=sentence, revision=revision)
+
+
+def failed(case: Case, failure: Exception) -> Case:
+    """The case with what was decided on it so far, and why there is no more."""
+    kind = "ids: " if isinstance(failure, InventedIds) else "edit: " if isinstance(failure, EditError) else ""
+    words = failure.reason if isinstance(failure, ChatFailure) else f"{kind}{failure}"
+    return case.model_copy(update={"status": "failed", "failure": words})
 
 
 def load(cases: Sequence[dict]) -> list[Case]:

@@ -11,26 +11,28 @@ from agents.attribution import Attributor, ChatAttributor, RuleAttributor
 from agents.chat import ChatConfig
 from agents.chat_proposer import ChatProposer
 from agents.heuristics import HeuristicProposer, Proposer
+from agents.limits import Traffic
 from memory.errors import ConfigError
 
 if TYPE_CHECKING:
     from agents.endpoint import OpenAIChat
 
 
-def open_attributor(config: ChatConfig) -> Attributor:
+def open_attributor(config: ChatConfig, traffic: Traffic | None = None) -> Attributor:
     if config.provider == "heuristic":
         return RuleAttributor()
-    return ChatAttributor(open_chat(config, "evolver.attributor"), str(config.model))
+    return ChatAttributor(open_chat(config, "evolver.attributor", traffic), str(config.model))
 
 
-def open_proposer(config: ChatConfig) -> Proposer:
+def open_proposer(config: ChatConfig, traffic: Traffic | None = None) -> Proposer:
     if config.provider == "heuristic":
         return HeuristicProposer()
-    return ChatProposer(open_chat(config, "evolver.proposer"), str(config.model))
+    return ChatProposer(open_chat(config, "evolver.proposer", traffic), str(config.model))
 
 
-def open_chat(config: ChatConfig, role: str) -> "OpenAIChat":
-    """The chat model of ``role``, which is the dotted place of ``config`` in the configuration, as ``evolver.proposer``.
+def open_chat(config: ChatConfig, role: str, traffic: Traffic | None = None) -> "OpenAIChat":
+    """The chat model of ``role``, which is the dotted place of ``config`` in the configuration, as ``evolver.proposer``;
+    ``traffic`` is what the models of a run share.
 
     Raises:
         ConfigError: the key's variable is missing, empty or not a variable's name, or its value cannot be a key.
@@ -51,4 +53,4 @@ def open_chat(config: ChatConfig, role: str) -> "OpenAIChat":
         raise ConfigError(f"{role}.api_key_env: the value of {name} has characters no key can have; set it to the key alone")
     from agents.endpoint import OpenAIChat
 
-    return OpenAIChat(config, role, key)
+    return OpenAIChat(config, role, key, traffic)

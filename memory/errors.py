@@ -17,6 +17,10 @@ class UserError(Exception):
     """A mistake the user can mend; its message is the whole help they get."""
 
 
+class RunStop(UserError):
+    """A run that cannot go on now, and can be resumed: what there is is saved before it leaves the trainer."""
+
+
 class ConfigError(UserError):
     """A configuration value that is missing, unknown or illegal."""
 

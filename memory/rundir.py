@@ -4,6 +4,7 @@ config.yaml     resolved configuration               tasks.jsonl     the trainin
 journal.jsonl   the truth (``memory.journal``)       metrics.jsonl   one line per step
 rollouts/       one JSONL per step or rehearsal      checkpoints/    trainer state and the state of the co-evolution
 index/          Chroma, derived from the journal     heartbeat.json  phase and step, for the console
+verdicts.sqlite what models said of responses, so that nothing is asked twice (one more file per further process)
 report.md, report.png, harness.yaml, policy/         at the end
 """
 
@@ -45,6 +46,10 @@ class RunDir:
         self.discarded = self.root / "discarded"
         self.harness = self.root / "harness.yaml"
         self.policy = self.root / "policy"
+
+    def verdicts(self, rank: int) -> Path:
+        """The verdict cache of one process: each has its own, since a file has one writer."""
+        return self.root / ("verdicts.sqlite" if rank == 0 else f"verdicts-{rank}.sqlite")
 
     def claim(self) -> FileLock:
         """Make the directory and become its only writer; release the returned lock at the end.

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from agents.chat import ChatConfig
 from agents.config import EvolverConfig
+from agents.limits import BudgetSettings, LimitSettings
 from memory.errors import ConfigError, nearest
 from training.tasks.source import TaskSource
 
@@ -155,6 +156,19 @@ class RewardSettings(Section):
     """Share of unscored rollouts in a step above which the run stops with a message instead of training on noise."""
 
 
+class JudgeSettings(ChatConfig):
+    """The model that judges `llm` and `levels` criteria, and how it is asked; `heuristic` judges `rule` criteria only."""
+
+    protocol: Literal["per_criterion", "batched", "holistic"] = "batched"
+    """`batched`: several criteria of a response per call; `per_criterion`: one, so that none colours another, at the highest price;
+    `holistic`: one grade for the whole response, for comparison only, since nothing can be learned from it about a criterion."""
+    batch: int = Field(default=8, ge=1)
+    """batched: criteria per call, at most."""
+    evidence: bool = False
+    """Ask for the passage of the response that a verdict rests on. A met criterion whose passage does not occur there is unscored
+    (`evidence`); criteria that are met by leaving something out have nothing to quote, so use it with rubrics that have none."""
+
+
 class QualitySettings(Section):
     """Q: the rubric-free quality order."""
 
@@ -199,12 +213,22 @@ class RunConfig(Section):
     sampling: SamplingSettings = Field(default_factory=SamplingSettings)
     guidance: GuidanceSettings = Field(default_factory=GuidanceSettings)
     reward: RewardSettings = Field(default_factory=RewardSettings)
-    judge: ChatConfig = Field(default_factory=ChatConfig)
-    """The model that judges `llm` and `levels` criteria; `heuristic` judges `rule` criteria only."""
+    judge: JudgeSettings = Field(default_factory=JudgeSettings)
+    """The model that judges criteria."""
     quality: QualitySettings = Field(default_factory=QualitySettings)
     evolver: EvolverConfig = Field(default_factory=EvolverConfig)
+    limits: LimitSettings = Field(default_factory=LimitSettings)
+    """What the run may ask of its endpoints, all roles together."""
+    budget: BudgetSettings = Field(default_factory=BudgetSettings)
+    """What the run may spend on its models."""
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings)
     checkpoint: CheckpointSettings = Field(default_factory=CheckpointSettings)
+
+    @property
+    def chats(self) -> dict[str, ChatConfig]:
+        """The roles that a model can play, by their place in this config."""
+        evolver = {"evolver.attributor": self.evolver.attributor, "evolver.proposer": self.evolver.proposer}
+        return {"judge": self.judge, "quality.chat": self.quality.chat, **evolver}
 
     @model_validator(mode="after")
     def _tasks_fit_the_policy(self) -> "RunConfig":
@@ -215,6 +239,17 @@ class RunConfig(Section):
     def _parts_fit(self) -> "RunConfig":
         if self.quality.source == "pairwise" and self.quality.chat.provider == "heuristic":
             raise ValueError("quality.chat.provider is 'heuristic', but quality.source 'pairwise' needs 'openai' and a model")
+        if self.judge.protocol == "holistic" and self.evolver.enabled:
+            raise ValueError(
+                "judge.protocol 'holistic' tells no criterion from another, which the evolver needs: set evolver.enabled=false, or "
+                "judge.protocol to 'batched' or 'per_criterion'"
+            )
+        unpriced = [role for role, chat in self.chats.items() if chat.provider == "openai" and chat.price is None]
+        if self.budget.usd is not None and unpriced:
+            raise ValueError(
+                f"budget.usd needs the price of every model, but {unpriced[0]}.price is null: set "
+                f"{unpriced[0]}.price={{prompt: USD, completion: USD}} per million tokens, or use budget.tokens"
+            )
         if self.guidance.correction == "importance" and self.guidance.train_on == "guided":
             raise ValueError("guidance.correction 'importance' needs guidance.train_on 'plain': guided training is on-policy")
         if self.sampling.levels and self.guidance.max_fields and int(self.train.group_size * self.guidance.group_share) == 0:

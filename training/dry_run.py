@@ -63,7 +63,7 @@ def costs(config: RunConfig, train: Sequence[Task], heldout: Sequence[Task]) -> 
     judged = sum(c.kind != "rule" for t in train for c in t.rubric) / len(train)
     pairs = min(config.quality.pairs_per_group, settings.group_size * (settings.group_size - 1) // 2)
     compared = 0 if config.quality.source == "off" else settings.steps * settings.tasks_per_step * pairs
-    per_candidate = evolver.critic.quality_pairs * len(evolver.critic.rollouts)
+    per_candidate = 0 if config.quality.source == "off" else evolver.critic.quality_pairs * len(evolver.critic.rollouts)
     return [
         f"training rollouts: {rollouts}",
         f"rehearsal rollouts: at most {rehearsal} ({rounds} rounds, at most {candidates} candidates)",

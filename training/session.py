@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from agents.limits import Traffic
 from memory.errors import ConfigError
 from memory.journal import RunRecord
 from memory.rundir import RunDir
@@ -17,6 +18,7 @@ from memory.task import Task
 from training.config import CONFIGS, RunConfig
 from training.evaluate import Gold
 from training.loop.policy import model_source
+from training.reward.cache import VerdictCache
 
 VERSIONED = ("harnessrl", "torch", "transformers", "trl", "deepspeed", "langgraph", "chromadb")
 
@@ -25,8 +27,12 @@ def world_size() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
+def rank() -> int:
+    return int(os.environ.get("RANK", "0"))
+
+
 def is_main() -> bool:
-    return int(os.environ.get("RANK", "0")) == 0
+    return rank() == 0
 
 
 def prepare_process(config: RunConfig) -> None:
@@ -70,17 +76,32 @@ def load_tokenizer(config: RunConfig):
     return tokenizer
 
 
-def open_judge(config: RunConfig, tasks: Sequence[Task]):
+def open_judge(config: RunConfig, tasks: Sequence[Task], traffic: Traffic | None = None, cache: VerdictCache | None = None):
     """The rubric judge, checked to be able to judge every criterion of ``tasks``."""
     from agents.roles import open_chat
     from training.reward.judge import Judge
 
-    judge = Judge(None if config.judge.provider == "heuristic" else open_chat(config.judge, "judge"))
+    settings = config.judge
+    judge = Judge(
+        None if settings.provider == "heuristic" else open_chat(settings, "judge", traffic),
+        concurrency=config.limits.concurrency,
+        batch=settings.batch,
+        protocol=settings.protocol,
+        evidence=settings.evidence,
+        cache=cache,
+        model=settings.identity,
+    )
     judge.check_rubrics(tasks)
     return judge
 
 
-def open_quality(config: RunConfig, gold: Gold | None, tasks: Sequence[Task]):
+def open_quality(
+    config: RunConfig,
+    gold: Gold | None,
+    tasks: Sequence[Task],
+    traffic: Traffic | None = None,
+    cache: VerdictCache | None = None,
+):
     """Q as configured. Raises ``ConfigError`` for ``gold`` over tasks without gold checks."""
     from agents.roles import open_chat
     from training.reward.quality import GoldOrder, NoOrder, PairwiseOrder
@@ -89,7 +110,8 @@ def open_quality(config: RunConfig, gold: Gold | None, tasks: Sequence[Task]):
     if settings.source == "off":
         return NoOrder()
     if settings.source == "pairwise":
-        return PairwiseOrder(open_chat(settings.chat, "quality.chat"))
+        chat = open_chat(settings.chat, "quality.chat", traffic)
+        return PairwiseOrder(chat, config.limits.concurrency, cache, settings.chat.identity)
     missing = [t.id for t in tasks if gold is None or not gold.covers(t.id)]
     if missing or gold is None:
         raise ConfigError(
@@ -218,16 +240,18 @@ class Session:
         self.tokenizer = load_tokenizer(config)
         gold = load_gold(config)
         # Roles are opened before the policy is loaded: a missing key is found in seconds.
-        self.attributor = open_attributor(config.evolver.attributor)
-        self.proposer = open_proposer(config.evolver.proposer)
+        self.verdicts = VerdictCache(run.verdicts(rank()))
+        self.traffic = Traffic(config.limits.share(world_size()), config.budget)
+        self.attributor = open_attributor(config.evolver.attributor, self.traffic)
+        self.proposer = open_proposer(config.evolver.proposer, self.traffic)
         self.progress = Progress(config.train.steps, run if is_main() else None, is_main())
         self.coevolution = CoEvolution(
             config,
             train,
             heldout,
             Speaker(self.tokenizer, config.policy),
-            open_judge(config, [*train, *heldout]),
-            open_quality(config, gold, train),
+            open_judge(config, [*train, *heldout], self.traffic, self.verdicts),
+            open_quality(config, gold, train, self.traffic, self.verdicts),
             self.progress,
             gold,
         )
@@ -310,5 +334,7 @@ class Session:
         for role in (co.judge, co.quality, self.attributor, self.proposer):
             if (chat := getattr(role, "chat", None)) is not None:
                 chat.close()
+        self.traffic.close()
+        self.verdicts.close()
         if co.memory is not None:
             co.memory.close()

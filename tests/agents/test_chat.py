@@ -395,7 +395,7 @@ def test_two_models_at_one_endpoint_do_not_share_connections(ask):
     second = open_chat(first.config, "proposer")
     for chat in (second, first, second):
         assert chat.complete("s", "u", Answer).verdict == "met"
-    assert first._model.root_async_client._client is not second._model.root_async_client._client
+    assert not {id(c._client) for c in first._clients} & {id(c._client) for c in second._clients}
     second.close()
     assert first.complete("s", "u", Answer).verdict == "met"
     assert len(server.requests) == 5
@@ -429,7 +429,7 @@ def test_the_key_is_in_no_representation_and_no_log(ask, caplog):
         repr(chat),
         str(chat),
         repr(chat.config),
-        repr(chat._model),
+        repr(chat._clients),
         repr(failure),
         caplog.text,
         json.dumps(chat.usage.failures),

@@ -118,6 +118,15 @@ def test_levels_follow_the_informative_share(of, operation, expected):
     assert finding.measurement.quality_calls == 0
 
 
+def test_without_a_quality_judge_no_quality_call_is_counted():
+    rehearsal = SimulatedRehearsal({"t": TASK}, RATES, quality=quality)
+    (finding,) = Critic(CriticConfig(), rehearsal).measure("t", [hint("rare")])
+    assert finding.measurement.quality_calls > 0
+    rehearsal.quality_source = "off"
+    (finding,) = Critic(CriticConfig(), rehearsal).measure("t", [hint("rare")])
+    assert finding.measurement.quality_calls == 0
+
+
 def test_a_rewritten_task_is_measured_on_both_texts():
     operation = RewriteTask(direction="easier", messages=(Message(role="user", content="Other words, same answers"),))
     finding, rehearsal = measured(candidate(operation, "blind", ("rare",)), rollouts=(16,))

@@ -147,6 +147,20 @@ def test_a_failing_model_is_a_counted_no_op(memory):
         assert result.decisions == ()
 
 
+def test_what_was_refused_before_a_proposer_failed_is_kept(memory):
+    class Tiring(Stubborn):
+        def propose(self, case, attribution, edit_id):
+            if self.calls == 2:
+                raise ChatFailure("timeout", "no answer")
+            return super().propose(case, attribution, edit_id)
+
+    result = evolver(memory, Tiring(same=True), revisions=3).run(CONTEXT, ["blind"], "t")
+    case = outcome_of(result, "blind")
+    assert (case.status, case.failure) == ("failed", "timeout")
+    assert [d.measurement is None for d in case.decisions] == [False, True]
+    assert "near-duplicate" in case.decisions[1].sentence
+
+
 class Killed(RuntimeError):
     pass
 

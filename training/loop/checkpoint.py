@@ -17,9 +17,9 @@ from training.loop.coevolution import CoEvolution
 
 MARKER = "harnessrl.json"
 SCHEMA = 1
-FREE_TO_CHANGE = {"checkpoint", "evaluation", "train.report_to"}
+FREE_TO_CHANGE = {"checkpoint", "evaluation", "train.report_to", "limits", "budget"}
 """Settings that may differ on resume: they change what is written, not what is learned."""
-ENDPOINT_FIELDS = {"base_url", "api_key_env", "timeout", "deadline", "retries"}
+ENDPOINT_FIELDS = {"base_url", "api_key_env", "timeout", "deadline", "retries", "price"}
 """Where and how patiently a model is asked may change; which model and how it answers may not."""
 
 
@@ -76,7 +76,7 @@ def check_resumable(old: RunConfig, new: RunConfig, state: dict[str, Any] | None
         name
         for name in differing(old.model_dump(mode="json"), new.model_dump(mode="json"))
         if not any(name == free or name.startswith(free + ".") for free in FREE_TO_CHANGE)
-        and name.rsplit(".", 1)[-1] not in ENDPOINT_FIELDS
+        and not ENDPOINT_FIELDS & set(name.split("."))
     ]
     if changed:
         raise RunDirError(

@@ -153,7 +153,7 @@ def step_metrics(visits: Sequence[Visit], rollouts: Sequence[Rollout], harness: 
         scores = [r.score for r in rollouts if r.score is not None and (r.guidance is not None) == guided]
         if scores:
             metrics[f"reward/{name}"] = sum(scores) / len(scores)
-    metrics["quality/comparisons"] = float(sum(len(v.quality) for v in visits))
+    metrics["quality/comparisons"] = float(sum(p.order is not None for v in visits for p in v.quality))
     metrics["rollouts/unscored"] = sum(r.score is None for r in rollouts) / len(rollouts)
     metrics["rollouts/guided"] = sum(r.guidance is not None for r in rollouts) / len(rollouts)
     metrics["harness/version"] = float(harness.version)

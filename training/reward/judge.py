@@ -1,60 +1,35 @@
 """The rubric judge: verdicts for responses, criterion by criterion.
 
-``rule`` criteria are checked by code, ``llm`` and ``levels`` criteria by a chat model, at most ``batch`` of one response per
-call, all calls of one ``judge()`` in flight together. A call that fails leaves its criteria *unscored* with the reason; no
-verdict is ever guessed.
+``rule`` criteria are checked by code, ``llm`` and ``levels`` criteria by a chat model, under one of three protocols:
+
+    per_criterion   one call per criterion: no criterion can colour another, at the highest price
+    batched         at most ``batch`` criteria of one kind and response per call
+    holistic        one grade for the whole response, for comparison: it tells no criterion from another
+
+All calls of one ``judge()`` are in flight together. A call that fails leaves its criteria *unscored* with the reason; no verdict is
+ever guessed. Verdicts are cached by all that can change them (see ``Judge.key``); equal questions of one ``judge()`` are asked once.
 """
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, TypeVar
-
-from pydantic import BaseModel, ConfigDict, Field
 
 from agents.chat import ChatFailure, ChatModel
 from memory.errors import ConfigError, TaskError
 from memory.task import Criterion, Message, Task, Verdict, level_values
 from training.reward import rules
+from training.reward.cache import VerdictCache, key_of
 from training.reward.prompts import Quotation, prompt, render
+from training.reward.replies import Outcome, read_reply, schema_for
 
 Job = TypeVar("Job")
 Done = TypeVar("Done")
 
-REASON_LENGTH = 600
-"""Characters of a reason that are asked for and kept: two long sentences."""
-
-
-class Judgement(BaseModel):
-    """The judge's word on one criterion. The reason stands before the verdict, so that it can lead to it."""
-
-    model_config = ConfigDict(extra="forbid")
-    id: str = Field(json_schema_extra={"maxLength": 20})
-    reason: str = Field(json_schema_extra={"maxLength": REASON_LENGTH})
-    verdict: Literal["met", "not_met"]
-
-
-class Judgements(BaseModel):
-    """One judgement for every criterion."""
-
-    model_config = ConfigDict(extra="forbid")
-    judgements: list[Judgement]
-
-
-class Grading(BaseModel):
-    """The judge's word on one criterion that is graded in steps."""
-
-    model_config = ConfigDict(extra="forbid")
-    id: str = Field(json_schema_extra={"maxLength": 20})
-    reason: str = Field(json_schema_extra={"maxLength": REASON_LENGTH})
-    level: int = Field(strict=True)
-
-
-class Gradings(BaseModel):
-    """One grading for every criterion."""
-
-    model_config = ConfigDict(extra="forbid")
-    gradings: list[Grading]
+Protocol = Literal["per_criterion", "batched", "holistic"]
+Kind = Literal["llm", "levels", "holistic"]
 
 
 @dataclass(frozen=True)
@@ -67,23 +42,43 @@ class JudgeItem:
 
 
 @dataclass(frozen=True)
-class _Call:
-    """Criteria of one kind, by position in the rubric of one item, that go to the chat model together."""
+class _Question:
+    """What one outcome is asked for: one criterion, or under ``holistic`` all that a model judges."""
 
-    item: int
-    kind: Literal["llm", "levels"]
-    places: tuple[int, ...]
+    key: str
+    item: JudgeItem
+    kind: Kind
+    criteria: tuple[Criterion, ...]
 
 
 class Judge:
-    """``chat`` is None where all criteria are rules. ``concurrency`` bounds the calls of one ``judge()`` in flight."""
+    """Args:
+    chat: None where all criteria are rules.
+    concurrency: bounds the calls of one ``judge()`` in flight.
+    evidence: ask for a passage of the response with each verdict; without one that occurs there, what is met is unscored.
+    cache: None keeps verdicts in memory.
+    model: names the model and its settings in the cache (``ChatConfig.identity``).
+    """
 
-    def __init__(self, chat: ChatModel | None, concurrency: int = 8, batch: int = 8):
+    def __init__(
+        self,
+        chat: ChatModel | None,
+        concurrency: int = 8,
+        batch: int = 8,
+        protocol: Protocol = "batched",
+        evidence: bool = False,
+        cache: VerdictCache | None = None,
+        model: str = "",
+    ):
         if concurrency < 1 or batch < 1:
             raise ValueError(f"concurrency and batch must be at least 1, got {concurrency} and {batch}")
         self.chat = chat
         self.concurrency = concurrency
-        self.batch = batch
+        self.batch = 1 if protocol == "per_criterion" else batch
+        self.protocol = protocol
+        self.evidence = evidence and protocol != "holistic"
+        self.cache = cache or VerdictCache()
+        self.model = model
 
     def check_rubrics(self, tasks: Iterable[Task]) -> None:
         """Say before any rollout is spent what this judge cannot judge.
@@ -108,33 +103,64 @@ class Judge:
 
     def judge(self, items: Sequence[JudgeItem]) -> list[tuple[Verdict, ...]]:
         """For each item one verdict per criterion, in the order of its rubric."""
-        verdicts: list[dict[int, Verdict]] = [{} for _ in items]
-        calls: list[_Call] = []
-        for number, item in enumerate(items):
-            for place, criterion in enumerate(item.rubric):
-                if criterion.kind == "rule":
-                    verdicts[number][place] = _by_rule(criterion, item.response)
-                elif is_empty(item.response):
-                    verdicts[number][place] = Verdict.of(criterion.id, met=False, reason="empty response")
-            calls += self._calls(number, item.rubric, verdicts[number])
-        for call, found in zip(calls, together(lambda c: self._ask(items[c.item], c), calls, self.concurrency), strict=True):
-            verdicts[call.item].update(zip(call.places, found, strict=True))
-        return [tuple(of_item[place] for place in range(len(of_item))) for of_item in verdicts]
+        placed = [self._questions(item) for item in items]
+        outcomes: dict[str, Outcome] = {}
+        missing: dict[str, _Question] = {}
+        for question in (q for questions in placed for q in questions.values()):
+            if question.key not in outcomes and question.key not in missing:
+                if (known := self.cache.get(question.key)) is not None:
+                    outcomes[question.key] = Outcome(*known)
+                else:
+                    missing[question.key] = question
+        calls = self._calls(list(missing.values()))
+        for call, found in zip(calls, together(self._ask, calls, self.concurrency), strict=True):
+            outcomes.update(zip((q.key for q in call), found, strict=True))
+        return [
+            tuple(
+                _verdict(criterion, questions[place], outcomes) if place in questions else without_model(criterion, item.response)
+                for place, criterion in enumerate(item.rubric)
+            )
+            for item, questions in zip(items, placed, strict=True)
+        ]
 
-    def _calls(self, number: int, rubric: Sequence[Criterion], judged: dict[int, Verdict]) -> list[_Call]:
-        calls = []
-        kinds: tuple[Literal["llm", "levels"], ...] = ("llm", "levels")
-        for kind in kinds:
-            places = [place for place, criterion in enumerate(rubric) if criterion.kind == kind and place not in judged]
-            calls += [_Call(number, kind, tuple(places[i : i + self.batch])) for i in range(0, len(places), self.batch)]
-        return calls
+    def _questions(self, item: JudgeItem) -> dict[int, _Question]:
+        """What a model must be asked, by place in the rubric."""
+        places = [place for place, criterion in enumerate(item.rubric) if criterion.kind != "rule"]
+        if not places or is_empty(item.response):
+            return {}
+        if self.protocol == "holistic":
+            criteria = tuple(item.rubric[place] for place in places)
+            return dict.fromkeys(places, _Question(self.key("holistic", item, criteria), item, "holistic", criteria))
+        found = {}
+        for place in places:
+            criterion = item.rubric[place]
+            kind: Kind = "levels" if criterion.kind == "levels" else "llm"
+            found[place] = _Question(self.key(kind, item, (criterion,)), item, kind, (criterion,))
+        return found
 
-    def _ask(self, item: JudgeItem, call: _Call) -> list[Verdict]:
-        criteria = [item.rubric[place] for place in call.places]
+    def key(self, kind: Kind, item: JudgeItem, criteria: Sequence[Criterion]) -> str:
+        """All that can change an outcome, but for one thing: which other criteria share its call. Those may colour it, yet with them
+        in the key an edit of one criterion would have the whole rubric judged, and paid for, again, and would measure the judge's
+        own noise on the criteria that did not change. Where that colouring matters, choose ``per_criterion``."""
+        judged = [[wording(c), c.points if kind == "holistic" else c.points > 0] for c in criteria]
+        asked = [self.model, self.protocol, self.batch, _asking(kind, self.evidence)]
+        return key_of("verdict", asked, [m.model_dump() for m in item.messages], item.response, judged)
+
+    def _calls(self, questions: Sequence[_Question]) -> list[tuple[_Question, ...]]:
+        """Questions on one item and of one kind, at most ``batch`` together."""
+        alike: dict[tuple[int, Kind], list[_Question]] = {}
+        for question in questions:
+            alike.setdefault((id(question.item), question.kind), []).append(question)
+        return [tuple(group[i : i + self.batch]) for group in alike.values() for i in range(0, len(group), self.batch)]
+
+    def _ask(self, call: tuple[_Question, ...]) -> list[Outcome]:
+        item, kind = call[0].item, call[0].kind
+        criteria = [criterion for question in call for criterion in question.criteria]
         if self.chat is None:
-            return [Verdict.unscored(criterion.id, "no judge model") for criterion in criteria]
+            return [Outcome(None, "no judge model")] * len(call)
         # The ids of a rubric are the user's own words; short ones of ours cannot mislead and are copied without error.
         ids = [f"C{number}" for number in range(1, len(criteria) + 1)]
+        shown = [wording(c) + (f"\npoints: {c.points:+g}" if kind == "holistic" else "") for c in criteria]
         quotation = Quotation()
         user = render(
             "judge_user",
@@ -142,36 +168,42 @@ class Judge:
             conversation=quotation.conversation(item.messages),
             response=quotation.fence("response", item.response),
             ids=", ".join(ids),
-            criteria="\n".join(quotation.fence(i, _wording(c)) for i, c in zip(ids, criteria, strict=True)),
+            criteria="\n".join(quotation.fence(i, text) for i, text in zip(ids, shown, strict=True)),
         )
         try:
-            if call.kind == "llm":
-                judged = self.chat.complete(prompt("judge"), user, Judgements).judgements
-                return [_matched(c, [j for j in judged if j.id == i], _verdict) for i, c in zip(ids, criteria, strict=True)]
-            graded = self.chat.complete(prompt("judge_levels"), user, Gradings).gradings
-            return [_matched(c, [g for g in graded if g.id == i], _grade) for i, c in zip(ids, criteria, strict=True)]
+            reply = self.chat.complete(system_prompt(kind, self.evidence), user, schema_for(kind, self.evidence))
         except ChatFailure as failure:
-            return [Verdict.unscored(criterion.id, failure.reason) for criterion in criteria]
+            return [Outcome(None, failure.reason)] * len(call)
+        found = read_reply(reply, ids, criteria, item.response)
+        self.cache.put({q.key: outcome for q, outcome in zip(call, found, strict=True) if outcome.grade is not None})
+        return found
 
 
-Word = TypeVar("Word", Judgement, Grading)
+@cache
+def system_prompt(kind: Kind, evidence: bool) -> str:
+    names = {"llm": "judge", "levels": "judge_levels", "holistic": "judge_holistic"}
+    return prompt(names[kind]) + (prompt("judge_evidence") if evidence else "")
 
 
-def _matched(criterion: Criterion, words: list[Word], read: Callable[[Criterion, Word], Verdict]) -> Verdict:
-    """The verdict of the one word on this criterion; unscored when the judge left it out or spoke of it twice."""
-    return read(criterion, words[0]) if len(words) == 1 else Verdict.unscored(criterion.id, "ids")
+@cache
+def _asking(kind: Kind, evidence: bool) -> str:
+    """A digest of all fixed texts of a call."""
+    schema = json.dumps(schema_for(kind, evidence).model_json_schema())
+    return key_of(system_prompt(kind, evidence), prompt("judge_user"), schema)
 
 
-def _verdict(criterion: Criterion, word: Judgement) -> Verdict:
-    return Verdict.of(criterion.id, met=word.verdict == "met", reason=word.reason[:REASON_LENGTH])
+def _verdict(criterion: Criterion, question: _Question, outcomes: dict[str, Outcome]) -> Verdict:
+    grade, reason = outcomes[question.key]
+    if grade is None:
+        return Verdict.unscored(criterion.id, reason)
+    if question.kind == "holistic" and criterion.points < 0:
+        grade = 1 - grade  # so that the score of the whole is the grade
+    return Verdict.graded(criterion.id, grade, reason)
 
 
-def _grade(criterion: Criterion, word: Grading) -> Verdict:
-    """The level as a share of the way from the lowest to the highest one."""
-    if word.level not in criterion.legal_levels:
-        return Verdict.unscored(criterion.id, "parse")
-    low, high = criterion.legal_levels[0], criterion.legal_levels[-1]
-    return Verdict.graded(criterion.id, (word.level - low) / (high - low), word.reason[:REASON_LENGTH])
+def without_model(criterion: Criterion, response: str) -> Verdict:
+    """The verdict of a rule, or of an empty response, which meets nothing."""
+    return _by_rule(criterion, response) if criterion.kind == "rule" else Verdict.of(criterion.id, False, "empty response")
 
 
 def _by_rule(criterion: Criterion, response: str) -> Verdict:
@@ -183,7 +215,7 @@ def _by_rule(criterion: Criterion, response: str) -> Verdict:
         return Verdict.unscored(criterion.id, "rule")
 
 
-def _wording(criterion: Criterion) -> str:
+def wording(criterion: Criterion) -> str:
     levels = criterion.levels or {}
     steps = [f"level {name}: {levels[name]}" for name in sorted(levels, key=lambda name: level_values([name]))]
     return "\n".join([criterion.text, *steps])

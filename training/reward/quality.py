@@ -9,16 +9,20 @@ import itertools
 import json
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.chat import ChatFailure, ChatModel
 from memory.task import Task
-from training.reward.judge import REASON_LENGTH, together
+from training.reward.cache import VerdictCache, key_of
+from training.reward.judge import together
 from training.reward.prompts import Quotation, prompt, render
+from training.reward.replies import REASON_LENGTH
 
 
 @dataclass(frozen=True)
@@ -97,53 +101,98 @@ class GoldOrder:
         return number < self._flip_rate * 2**64
 
 
+Better = Literal["A", "B", "tie"]
+
+
 class Preference(BaseModel):
     """Which of two responses is better. The reason stands before the preference, so that it can lead to it."""
 
     model_config = ConfigDict(extra="forbid")
     reason: str = Field(json_schema_extra={"maxLength": REASON_LENGTH})
-    better: Literal["A", "B", "tie"]
+    better: Better
 
 
 class PairwiseOrder:
     """A language model that sees the conversation and two responses, never the rubric.
 
-    Both orders are asked, since judges favour a side: where the two answers disagree, the pair ties.
+    Both orders are asked, since judges favour a side: where the two answers disagree, the pair ties. What was answered once is taken
+    from the cache; ``model`` names the model and its settings there.
+
+    Attributes:
+        failures: why comparisons of the last ``compare`` came to nothing.
     """
 
-    def __init__(self, chat: ChatModel, concurrency: int = 8) -> None:
+    def __init__(self, chat: ChatModel, concurrency: int = 8, cache: VerdictCache | None = None, model: str = "") -> None:
         if concurrency < 1:
             raise ValueError(f"concurrency must be at least 1, got {concurrency}")
         self.calls = 0
         self.chat = chat
+        self.failures: Counter[str] = Counter()
         self._concurrency = concurrency
+        self._cache = cache or VerdictCache()
+        self._model = model
 
     def compare(self, pairs: Sequence[QualityPair]) -> list[int | None]:
-        asked = [(i, turned) for i, pair in enumerate(pairs) if not pair.same for turned in (False, True)]
+        wanted = [[self._shown(pair, turned) for turned in (False, True)] for pair in pairs]
+        answers: dict[str, Better | None] = {}
+        asked: dict[str, _Shown] = {}
+        for shown in (s for pair, both in zip(pairs, wanted, strict=True) if not pair.same for s in both):
+            if (known := self._cache.get(shown.key)) is not None:
+                answers[shown.key] = known
+            else:
+                asked[shown.key] = shown
         self.calls += len(asked)
-        answers = together(lambda job: self._ask(pairs[job[0]], turned=job[1]), asked, self._concurrency)
-        by_pair: dict[int, list[int | None]] = {}
-        for (i, _), answer in zip(asked, answers, strict=True):
-            by_pair.setdefault(i, []).append(answer)
-        return [_agreed(by_pair[i]) if i in by_pair else 0 for i in range(len(pairs))]
+        self.failures.clear()
+        answers |= zip(asked, together(self._ask, list(asked.values()), self._concurrency), strict=True)
+        return [
+            0 if pair.same else _agreed([_order(answers[first.key]), _order(answers[turned.key], turned=True)])
+            for pair, (first, turned) in zip(pairs, wanted, strict=True)
+        ]
 
-    def _ask(self, pair: QualityPair, turned: bool) -> int | None:
-        """The order of the pair as one call sees it; ``turned`` shows the second response first."""
+    def _shown(self, pair: QualityPair, turned: bool) -> "_Shown":
+        first, second = (pair.second, pair.first) if turned else (pair.first, pair.second)
+        messages = [m.model_dump() for m in pair.task.messages]
+        return _Shown(key_of("order", self._model, _asking(), messages, first, second), pair.task, first, second)
+
+    def _ask(self, shown: "_Shown") -> Better | None:
         quotation = Quotation()
-        shown = (pair.second, pair.first) if turned else (pair.first, pair.second)
         user = render(
             "quality_user",
             marker=quotation.marker,
-            conversation=quotation.conversation(pair.task.messages),
-            first=quotation.fence("A", shown[0]),
-            second=quotation.fence("B", shown[1]),
+            conversation=quotation.conversation(shown.task.messages),
+            first=quotation.fence("A", shown.first),
+            second=quotation.fence("B", shown.second),
         )
         try:
             better = self.chat.complete(prompt("quality"), user, Preference).better
-        except ChatFailure:
+        except ChatFailure as failure:
+            self.failures[failure.reason] += 1
             return None
-        order = {"A": 1, "B": -1, "tie": 0}[better]
-        return -order if turned else order
+        self._cache.put({shown.key: better})
+        return better
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """One comparison, in the order in which the two responses are shown."""
+
+    key: str
+    task: Task
+    first: str
+    second: str
+
+
+@cache
+def _asking() -> str:
+    """A digest of all fixed texts of a comparison."""
+    return key_of(prompt("quality"), prompt("quality_user"), Preference.model_json_schema())
+
+
+def _order(better: Better | None, turned: bool = False) -> int | None:
+    if better is None:
+        return None
+    order = {"A": 1, "B": -1, "tie": 0}[better]
+    return -order if turned else order
 
 
 def _agreed(answers: Sequence[int | None]) -> int | None:

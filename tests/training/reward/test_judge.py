@@ -14,8 +14,9 @@ from agents.roles import open_chat
 from memory.errors import ConfigError, TaskError
 from memory.task import Criterion, Message, Rule, Task
 from tests.fake_openai import FakeOpenAI, hang, mode_of, prompt_of, reply, reset, slow, status, trickle
-from training.reward.judge import Gradings, Judge, JudgeItem, Judgements, is_empty
+from training.reward.judge import Judge, JudgeItem, is_empty
 from training.reward.prompts import Quotation, render
+from training.reward.replies import Gradings, Judgements
 
 MESSAGES = (Message(role="system", content="Be brief."), Message(role="user", content="Why is the sky blue?"))
 
@@ -94,7 +95,7 @@ def test_rules_alone_need_no_chat_model():
 
 def test_calls_hold_at_most_batch_criteria_of_one_response():
     chat = ScriptedChat()
-    found = Judge(chat, batch=3).judge([item(*map(llm, range(7)), levels()), item(*map(llm, range(2)))])
+    found = Judge(chat, batch=3).judge([item(*map(llm, range(7)), levels()), item(*map(llm, range(2)), response="b")])
     assert sorted(len(ids_in(user)) for _, user, _ in chat.asked) == [1, 1, 2, 3, 3]
     assert [len(verdicts) for verdicts in found] == [8, 2]
 
@@ -213,7 +214,7 @@ def test_an_interrupt_begins_no_further_call():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Judge(ScriptedChat(answer), concurrency=1).judge([item(llm(1)) for _ in range(500)])
+        Judge(ScriptedChat(answer), concurrency=1).judge([item(llm(1), response=f"r{k}") for k in range(500)])
     assert len(started) < 500
 
 
@@ -331,7 +332,7 @@ def judgements(verdict="met", rename=lambda i: i, wrap="{}"):
 
 def test_a_good_endpoint_gives_verdicts(judge_at):
     judge, server = judge_at(judgements())
-    found = judge.judge([item(llm(1), llm(2)) for _ in range(6)])
+    found = judge.judge([item(llm(1), llm(2), response=f"r{k}") for k in range(6)])
     assert [statuses(v) for v in found] == [["met", "met"]] * 6
     assert {mode_of(r) for r in server.requests} == {"json_schema"}
     entry = server.requests[0]["response_format"]["json_schema"]["schema"]["$defs"]["Judgement"]

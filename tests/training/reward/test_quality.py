@@ -117,7 +117,7 @@ def longer(first, second):
 def test_the_preferred_response_wins_in_either_place():
     order = PairwiseOrder(PreferringChat(longer))
     assert order.compare([pair("long text", "short"), pair("short", "long text"), pair("abc", "xyz")]) == [1, -1, 0]
-    assert order.calls == 6
+    assert order.calls == 4, "a pair the other way round is the same two questions"
 
 
 @pytest.mark.parametrize("side", ["A", "B"])
