@@ -154,6 +154,9 @@ class RewardSettings(Section):
     """Share of a rubric's |points| that must be scored for a rollout to count; below it the rollout is unscored."""
     max_unscored: float = Field(default=0.2, ge=0, le=1)
     """Share of unscored rollouts in a step above which the run stops with a message instead of training on noise."""
+    content_gate: bool | None = None
+    """Give no credit to responses that are no answer at all: empty, the prompt or the rubric over again, degenerate, and for rubrics of
+    rules alone off the topic. null: on, but for the laboratory, whose rules stand in for a judge."""
 
 
 class JudgeSettings(ChatConfig):

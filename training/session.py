@@ -76,6 +76,13 @@ def load_tokenizer(config: RunConfig):
     return tokenizer
 
 
+def has_gate(config: RunConfig) -> bool:
+    """Whether the content gate stands before the judge."""
+    sources = (*(config.tasks.train or ()), *(config.tasks.heldout or ()))
+    gate = config.reward.content_gate
+    return any(source.suite != "lab" for source in sources) if gate is None else gate
+
+
 def open_judge(config: RunConfig, tasks: Sequence[Task], traffic: Traffic | None = None, cache: VerdictCache | None = None):
     """The rubric judge, checked to be able to judge every criterion of ``tasks``."""
     from agents.roles import open_chat
@@ -90,6 +97,7 @@ def open_judge(config: RunConfig, tasks: Sequence[Task], traffic: Traffic | None
         evidence=settings.evidence,
         cache=cache,
         model=settings.identity,
+        gate=has_gate(config),
     )
     judge.check_rubrics(tasks)
     return judge

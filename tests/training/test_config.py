@@ -6,7 +6,7 @@ import pytest
 
 from memory.errors import ConfigError
 from training.config import CONFIGS, load_config, parse_config
-from training.session import deepspeed_config
+from training.session import deepspeed_config, has_gate
 from training.tasks.mix.recipe import load_recipe
 
 SHIPPED = sorted(CONFIGS.rglob("*.yaml"))
@@ -106,3 +106,10 @@ def test_a_batch_that_does_not_divide_gives_the_arithmetic(settings, world, expe
     with pytest.raises(ConfigError) as error:
         parse_config({"train": settings}).check_world_size(world)
     assert expected in str(error.value)
+
+
+def test_the_content_gate_is_off_for_the_laboratory_only_unless_said_otherwise():
+    assert not has_gate(parse_config({}))
+    assert has_gate(parse_config({"tasks": {"train": "mine.jsonl"}}))
+    assert has_gate(parse_config({"reward": {"content_gate": True}}))
+    assert not has_gate(parse_config({"tasks": {"train": "mine.jsonl"}, "reward": {"content_gate": False}}))

@@ -135,9 +135,40 @@ def test_an_empty_response_is_not_met_without_asking(empty):
     chat = ScriptedChat()
     most = Criterion(id="brief", text="At most five words.", points=1, kind="rule", rule=Rule(name="word_count", args={"max": 5}))
     (verdicts,) = Judge(chat).judge([item(llm(1), llm(2, points=-5), levels(), most, response=empty)])
-    assert statuses(verdicts) == ["not_met", "not_met", "not_met", "met"]
-    assert [v.reason for v in verdicts[:3]] == ["empty response"] * 3
+    assert statuses(verdicts) == ["not_met"] * 4
+    assert all("empty" in v.reason for v in verdicts)
+    (verdicts,) = Judge(chat, gate=False).judge([item(llm(1), most, response=empty)])
+    assert statuses(verdicts) == ["not_met", "met"]
     assert chat.asked == []
+
+
+ECHO = "Why is the sky blue, and why does it turn red in the evening?"
+
+
+def test_what_is_no_answer_earns_nothing_and_is_still_judged_for_what_is_unwanted():
+    chat = ScriptedChat()
+    asked = JudgeItem(
+        messages=(Message(role="user", content=ECHO),), response=ECHO, rubric=(llm(1), by_rule(), llm(2, points=-5))
+    )
+    (verdicts,) = Judge(chat).judge([asked])
+    assert statuses(verdicts) == ["not_met", "not_met", "met"]
+    assert verdicts[0].reason == verdicts[1].reason == "the response only repeats the prompt"
+    assert len(chat.asked) == 1
+    assert "thing number 1" not in chat.asked[0][1]
+    (ungated,) = Judge(ScriptedChat(), gate=False).judge([asked])
+    assert statuses(ungated) == ["met", "met", "met"]
+
+
+def test_filler_earns_nothing_from_rules_alone_where_an_answer_does():
+    prompt = (Message(role="user", content="Describe how a lighthouse lens works in at least twenty words."),)
+    rules_only = (by_rule(20),)
+    filler = "This is a text about things that are there. It is good and it is nice. We hope that you like it very much indeed."
+    answer = (
+        "A lighthouse lens bends the light of a small lamp into one strong beam; rings of glass prisms do the work of a "
+        "single thick lens, and the tower turns them so that ships see a flash."
+    )
+    verdicts = Judge(None).judge([JudgeItem(prompt, text, rules_only) for text in (filler, answer)])
+    assert [statuses(v) for v in verdicts] == [["not_met"], ["met"]]
 
 
 def test_a_short_response_is_not_empty():
