@@ -17,7 +17,7 @@ import yaml
 from memory.errors import RunDirError, UserError
 from memory.rundir import RunDir, write_atomic
 from training.config import RunConfig, load_config
-from training.tasks.halves import load_halves
+from training.halves import load_halves
 
 STOPPED = 130
 """Exit code after Ctrl-C, as shells know it."""

@@ -7,7 +7,7 @@ import pytest
 from memory.errors import ConfigError, TaskError
 from tests.builders import task
 from training.config import parse_config
-from training.tasks.halves import load_halves
+from training.halves import load_halves
 from training.tasks.length import fit_prompts
 
 
