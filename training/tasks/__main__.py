@@ -105,6 +105,8 @@ def validate_command(arguments: argparse.Namespace) -> int:
 
 def convert_command(arguments: argparse.Namespace) -> int:
     out: Path = arguments.out
+    if out.is_dir():
+        raise TaskError(f"--out: {out} is a folder; give the name of a file")
     if out.exists() and not arguments.force:
         raise TaskError(f"--out: {out} exists; choose another name, or overwrite it with --force")
     tasks: list[Task] = []

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from memory.errors import TaskError
 from memory.task import Criterion, Rule
 from training.reward import rules
-from training.tasks.items import Item
+from training.tasks.item import Item
 from training.tasks.notes import Note, RowError
-from training.tasks.text import tidy
+from training.tasks.text import tidy, whole
 from training.tasks.values import MISSING, points_of
 
 MANY = 30
@@ -63,7 +63,8 @@ def _points(items: Sequence[Item], field: str, words: Mapping[str, float], notes
             "E_MISSING_WEIGHT",
             f"{missing[0].field} has no points while others have; give every criterion of a rubric points, or none of them",
         )
-    return [points_of(item.points, item.points_field, words, notes) for item in items]
+    found = [points_of(item.points, item.points_field, words, notes) for item in items]
+    return [item.sign * abs(worth) if item.sign else worth for item, worth in zip(items, found, strict=True)]
 
 
 def _criterion(name: str, item: Item, points: float, unknown_rules: str, notes: list[Note]) -> Criterion:
@@ -82,7 +83,7 @@ def _criterion(name: str, item: Item, points: float, unknown_rules: str, notes: 
     if item.title is not None:
         parts["title"] = tidy(item.title, f"{item.field}, title", notes)
     if item.tags:
-        parts["tags"] = item.tags
+        parts["tags"] = tuple(whole(tag, f"{item.field}.tags", notes) for tag in item.tags)
     try:
         return Criterion(id=name, text=text, points=points, **parts)  # type: ignore[arg-type]
     except ValidationError as error:

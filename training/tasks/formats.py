@@ -12,7 +12,8 @@ from memory.errors import TaskError, nearest
 from memory.task import Rule
 from training.reward import rules
 from training.tasks.characters import pingpong_messages, rpbench_messages
-from training.tasks.items import Item, read_items, rule_of_instruction
+from training.tasks.item import Item
+from training.tasks.items import read_items, rule_of_instruction
 from training.tasks.notes import Note, RowError
 from training.tasks.text import is_blank
 from training.tasks.values import MISSING, at, unpacked
@@ -44,7 +45,7 @@ class Format:
     reference: tuple[str, ...] = ()
     id: tuple[str, ...] = ()
     domain: tuple[str, ...] = ("domain",)
-    system: tuple[str, ...] = ("system_prompt", "system")
+    system: tuple[str, ...] = ("system_prompt", "system", "system_message")
     tags: tuple[str, ...] = ("tags",)
     default_domain: str | None = None
     rubric_of: Rubric | None = None
@@ -175,7 +176,15 @@ FORMATS: dict[str, Format] = {
         "verl: prompt, data_source, reward_model with rubrics (also RubricHub)",
         ("prompt", "reward_model"),
         ("prompt",),
-        ("reward_model.rubrics", "reward_model.rubric", "extra_info.rubrics", "extra_info.rubric", "reward_model.ground_truth"),
+        (
+            "reward_model.rubrics",
+            "reward_model.rubric",
+            "extra_info.rubrics",
+            "extra_info.rubric",
+            "rubrics",
+            "rubric",
+            "reward_model.ground_truth",
+        ),
         ("extra_info.reference_answer", "extra_info.answer"),
         ("extra_info.index", "id", "uid"),
         ("data_source", "ability", "domain"),
@@ -277,7 +286,9 @@ def recognise(record: Record, wanted: str, renamed: bool) -> tuple[str, Format]:
     """
     if wanted != "auto":
         form = FORMATS[wanted]
-        missing = [] if renamed else [key for key in form.keys if key not in record]
+        # What cannot be read without a field needs it, whatever other names the source gives.
+        replaced = {*(() if form.messages_of else form.prompt), *(() if form.rubric_of else form.rubric)} if renamed else set()
+        missing = [key for key in form.keys if key not in record and key not in replaced]
         if missing:
             raise RowError(
                 "E_UNKNOWN_SHAPE",
@@ -300,6 +311,10 @@ def _is_sure(name: str, form: Format, record: Record) -> bool:
             and bool(rubric)
             and all(isinstance(c, Mapping) and {"id", "text", "points"} <= set(c) for c in rubric)
         )
+    if form.messages_of is not None:  # characters without a request; a record that has one is somebody's own
+        turns = record.get("conversation", [])
+        is_opening = isinstance(turns, list) and all(isinstance(t, Mapping) and "sentences" in t for t in turns)
+        return is_opening and not any(at(record, name) is not MISSING for name in FORMATS["generic"].prompt)
     return name != "verifiers" or any(at(record, path) is not MISSING for path in form.rubric)
 
 

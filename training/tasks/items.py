@@ -1,53 +1,28 @@
-"""Rubrics as people bring them to items: lists, texts with numbered lines, columns, trees, levels, mappings by name.
-
-An item is what a file says of one criterion before its points are understood; ``criteria.py`` makes criteria of items.
-"""
+"""Rubrics as people bring them to items: lists, texts, columns, trees, levels, mappings by name."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from memory.task import Rule
+from training.tasks.item import NAMES, POINTS, TEXTS, Item
+from training.tasks.listing import item_of_text, items_of_text
 from training.tasks.notes import Note, RowError
 from training.tasks.text import is_blank
 from training.tasks.values import MISSING, rows_of_columns, unpacked
 
-TEXTS = (
-    "criterion",
-    "description",
-    "requirement",
-    "requirements",
-    "criteria_description",
-    "criteria",
-    "statement",
-    "rubric",
-    "text",
-    "question",
-)
-"""Fields that hold a criterion's text, the most telling first."""
-POINTS = ("points", "weight", "score", "importance")
-NAMES = ("title", "name")
 _INNER = ("rubrics", "rubric", "criteria", "items", "checklist")
 _RANGE = re.compile(r"-?\d{1,3}(?:\s*[-–~]\s*\d{1,3})?")
-_SCORE = re.compile(r"score_?(\d{1,3})(?:_description)?")
-_LINE = re.compile(r"^\s*(?:[-*•·▪]|\(?\d{1,3}[.)、．:：]|（\d{1,3}）|[①-⑳])\s*(?=\S)")
-_TAG = re.compile(r"\s*\[([^\[\]]{1,40})\]\s*$")
-
-
-@dataclass(frozen=True)
-class Item:
-    """``points`` is ``MISSING`` where the file gives none; ``points_field`` is where they would stand, for messages."""
-
-    field: str
-    text: Any
-    points: Any = MISSING
-    points_field: str = ""
-    levels: Mapping[str, Any] | None = None
-    rule: Rule | None = None
-    title: Any = None
-    tags: tuple[str, ...] = ()
+_SCORE = re.compile(r"(?:score|level)[_ ]?(\d{1,3})(?:_description)?")
+_WORTH = re.compile(r"point|pts|weight|score|penalt|reward|importance|分|权重", re.IGNORECASE)
+"""Names of fields that seem to say what a criterion is worth."""
+_UNWANTED_FLAGS = {
+    **dict.fromkeys(("type", "polarity", "sign"), ("negative", "penalty", "pitfall", "undesirable", "-")),
+    **dict.fromkeys(("answer", "expected", "expected_answer"), ("no", "false", "否")),
+}
+"""Fields and their values that turn a criterion round."""
 
 
 def read_items(value: Any, field: str, notes: list[Note]) -> list[Item]:
@@ -60,7 +35,11 @@ def read_items(value: Any, field: str, notes: list[Note]) -> list[Item]:
     if is_blank(value):
         raise RowError("E_EMPTY_RUBRIC", f"{field} is empty; give at least one criterion with a text")
     if isinstance(value, str):
-        return _of_text(value, field, notes)
+        if re.match(r"\s*(?:```\w*\s*)?\"?(?:\[\s*)?\\{0,3}[{\[]\s*\\*['\"]", value):
+            raise RowError(
+                "E_BAD_JSON", f"{field} looks like JSON but cannot be read as such: {value.strip()[:40]!r}; write valid JSON"
+            )
+        return items_of_text(value, field, notes)
     if isinstance(value, list):
         return [_of_element(element, f"{field}[{k}]", notes) for k, element in enumerate(value)]
     if isinstance(value, Mapping):
@@ -68,31 +47,10 @@ def read_items(value: Any, field: str, notes: list[Note]) -> list[Item]:
     raise RowError("E_RUBRIC_TYPE", f"{field} must be a list of criteria, got {type(value).__name__} {str(value)[:40]!r}")
 
 
-def _of_text(text: str, field: str, notes: list[Note]) -> list[Item]:
-    """The numbered or bulleted lines of a text, continuation lines joined; without such lines the whole text."""
-    entries: list[str] = []
-    for line in text.splitlines():
-        marked = _LINE.sub("", line, count=1)
-        if marked != line:
-            entries.append(marked)
-        elif line.strip() and entries:
-            entries[-1] += " " + line.strip()
-    if len(entries) < 2:
-        notes.append(Note("W_SINGLE_CRITERION", f"{field}: a text without a list became one criterion"))
-        return [Item(field, text)]
-    return [_tagged(entry, f"{field}, line {k}") for k, entry in enumerate(entries, 1)]
-
-
-def _tagged(entry: str, field: str) -> Item:
-    """An entry like ``Is polite [Hard Rule]`` with its label taken off."""
-    label = _TAG.search(entry)
-    return Item(field, entry[: label.start()], tags=(label[1].strip(),)) if label else Item(field, entry)
-
-
 def _of_element(element: Any, field: str, notes: list[Note]) -> Item:
     element = unpacked(element, field, notes)
     if isinstance(element, str):
-        return Item(field, element)
+        return item_of_text(element, field)
     if not isinstance(element, Mapping):
         raise RowError(
             "E_RUBRIC_TYPE", f"{field} must be a text or a mapping, got {type(element).__name__} {str(element)[:40]!r}"
@@ -101,18 +59,27 @@ def _of_element(element: Any, field: str, notes: list[Note]) -> Item:
 
 
 def _of_criterion(element: Mapping[str, Any], field: str) -> Item:
+    if not all(type(k) is str and k.islower() for k in element):
+        element = {str(k).strip().lower(): v for k, v in element.items()}
     key = next((k for k in TEXTS if not is_blank(element.get(k))), None) or next((k for k in TEXTS if k in element), None)
     name = next((element[k] for k in NAMES if not is_blank(element.get(k))), None)
-    points_key = next((k for k in POINTS if k in element), None)
+    points_key = next((k for k in POINTS if element.get(k) not in (None, "")), None)  # tables fill fields of other rows with null
     points = element[points_key] if points_key else MISSING
-    if points is None or points == "":
-        points = MISSING
+    levels = _levels(element, field)
+    _check_clear(element, field, points, levels)
     if key is None and name is None:
         raise RowError(
             "E_RUBRIC_TYPE", f"{field} has no text: found {', '.join(map(str, element))}; one of {', '.join(TEXTS)} is expected"
         )
-    levels = _levels(element, field)
-    text = name if key is None else element[key]
+    text, more = name if key is None else element[key], element.get("description")
+    if (
+        key not in (None, "description")
+        and isinstance(text, str)
+        and isinstance(more, str)
+        and not is_blank(more)
+        and more != text
+    ):
+        text = f"{text}: {more}"
     if key == "criteria_description" and name is not None:
         text, name = f"{name}: {text}", None
     return Item(
@@ -127,14 +94,45 @@ def _of_criterion(element: Mapping[str, Any], field: str) -> Item:
     )
 
 
+def _check_clear(element: Mapping[str, Any], field: str, points: Any, levels: Mapping[str, Any] | None) -> None:
+    """Refuse a criterion of which something that counts would be lost: points under another name, a sign, criteria inside it."""
+    worth = next((k for k, v in element.items() if type(v) in (int, float) and _WORTH.search(k)), None)
+    if worth is not None and points is MISSING and levels is None:
+        raise RowError(
+            "E_MISSING_WEIGHT", f"{field} has no points, but a number in '{worth}'; if that is what it is worth, call it points"
+        )
+    flag = next((k for k, said in _UNWANTED_FLAGS.items() if str(element.get(k, "")).strip().casefold() in said), None)
+    if flag is not None and (points is MISSING or (isinstance(points, int | float) and points > 0)):
+        raise RowError(
+            "E_WEIGHT_TYPE",
+            f"{field}.{flag} is '{element[flag]}', so meeting the criterion is bad, but its points are not negative; "
+            "give negative points, or reword it to what is wanted",
+        )
+    if (inner := next((k for k, v in element.items() if _holds_criteria(k, v)), None)) is not None:
+        raise RowError(
+            "E_RUBRIC_TYPE",
+            f"{field}.{inner} holds criteria inside a criterion; write them side by side, each with points of its own",
+        )
+
+
+def _holds_criteria(name: str, value: Any) -> bool:
+    if name in ("levels", "scale", "scores", "scoring", "tags") or not isinstance(value, list) or not value:
+        return False
+    named = name in (*_INNER, "sub_criteria", "subcriteria")
+    return named or all(isinstance(v, Mapping) and any(k in v for k in TEXTS) for v in value)
+
+
 def _levels(element: Mapping[str, Any], field: str) -> Mapping[str, Any] | None:
     """Steps of a graded criterion: keys like ``1-2`` or ``score3_description``, or a field ``levels``."""
-    given = element.get("levels")
+    given = next(
+        (element[k] for k in ("levels", "scale", "scores", "scoring") if isinstance(element.get(k), list | Mapping)), None
+    )
+    given = element.get("levels") if given is None else given
     if isinstance(given, list) and given and all(isinstance(step, Mapping) for step in given):
         named = [(next((s[k] for k in ("score", "level", "value") if k in s), None), s) for s in given]
         return {str(n): next((s[k] for k in ("description", "text", "label") if k in s), "") for n, s in named}
     if isinstance(given, Mapping) and given:
-        return {str(name): text for name, text in given.items()}
+        return {str(name): text for name, text in given.items() if text is not None}
     if not is_blank(given):
         raise RowError("E_LEVELS", f"{field}.levels must map each level to its description, got {type(given).__name__}")
     ranges = {str(k): v for k, v in element.items() if _RANGE.fullmatch(str(k)) and not is_blank(v)}
@@ -144,11 +142,14 @@ def _levels(element: Mapping[str, Any], field: str) -> Mapping[str, Any] | None:
 
 def _rule(element: Mapping[str, Any], field: str) -> Rule | None:
     """A check in code: our own ``rule``, or a function name with parameters as in RubricHub's ``tags``."""
-    own = element.get("rule")
+    own = unpacked(element.get("rule"), f"{field}.rule", [])
+    if isinstance(own, str) and not is_blank(own):
+        own = {"name": own, "args": element.get("args", element.get("parameters"))}
     if isinstance(own, Mapping) and "name" in own:
         return Rule(name=str(own["name"]), args=_arguments(own.get("args"), f"{field}.rule.args"))
-    for holder, place in ((element.get("tags"), f"{field}.tags"), (element, field)):
-        if isinstance(holder, Mapping) and not is_blank(holder.get("function")) and holder.get("verifier", "rule") == "rule":
+    for holder, place in ((unpacked(element.get("tags"), f"{field}.tags", []), f"{field}.tags"), (element, field)):
+        is_rule = isinstance(holder, Mapping) and str(holder.get("verifier") or "rule").casefold() == "rule"
+        if is_rule and not is_blank(holder.get("function")):
             return Rule(name=str(holder["function"]), args=_arguments(holder.get("parameters"), f"{place}.parameters"))
     return None
 
@@ -169,6 +170,7 @@ def rule_of_instruction(name: Any, arguments: Any, field: str) -> Rule:
 
 
 def _tags(value: Any) -> Iterator[str]:
+    value = unpacked(value, "tags", [])
     if isinstance(value, str) and value:
         yield value
     elif isinstance(value, list):
@@ -181,7 +183,20 @@ def _of_mapping(value: Mapping[str, Any], field: str, notes: list[Note]) -> list
     if "sub_tasks" in value:
         notes.append(Note("W_FLATTENED", f"{field}: the tree was flattened to its leaves"))
         return _leaves(value, field)
+    value = {k: unpacked(v, f"{field}.{k}", notes) for k, v in value.items()}
     lists = {k: v for k, v in value.items() if isinstance(v, list)}
+    if signed := [(k, sign) for k in lists if (sign := _sign(k))]:
+        others = [
+            k
+            for k, v in value.items()
+            if not is_blank(v) and not (k in lists and _sign(k)) and isinstance(v, list | Mapping | str)
+        ]
+        if others:
+            raise RowError(
+                "E_RUBRIC_TYPE",
+                f"{field}.{others[0]} stands beside {signed[0][0]}; what is wanted and unwanted must be two lists, and nothing beside them",
+            )
+        return [item for k, sign in signed for item in _signed(lists[k], f"{field}.{k}", sign, notes)]
     if (
         any(k in lists for k in TEXTS)
         and len(lists) > 0
@@ -189,19 +204,19 @@ def _of_mapping(value: Mapping[str, Any], field: str, notes: list[Note]) -> list
     ):
         notes.append(Note("W_COLUMNAR", f"{field}: columns were turned into rows"))
         return [_of_element(element, f"{field}[{k}]", notes) for k, element in enumerate(rows_of_columns(lists, field))]
-    if signed := [(k, +1 if "pos" in k.lower() else -1) for k in lists if "pos" in k.lower() or "neg" in k.lower()]:
-        return [item for k, sign in signed for item in _signed(lists[k], f"{field}.{k}", sign, notes)]
     if any(k in value for k in TEXTS) and (_levels(value, field) or any(isinstance(value.get(k), str) for k in TEXTS)):
         return [_of_criterion(value, field)]
     inner = next((k for k in _INNER if isinstance(value.get(k), list | Mapping | str)), None)
     if inner is not None:
         return read_items(value[inner], f"{field}.{inner}", notes)
-    return [_named(name, element, f"{field}.{name}") for name, element in value.items()]
+    return [_named(name, element, f"{field}.{name}") for name, element in value.items() if element is not None]
 
 
 def _named(name: str, element: Any, field: str) -> Item:
     """An entry of a mapping by name: name to text, text to points, or name to a criterion."""
     if isinstance(element, str):
+        if re.fullmatch(r"\s*[-+\u2212]?\d+(?:\.\d+)?\s*", element):
+            return Item(field, name, element, field)
         return Item(field, f"{name}: {element}")
     if isinstance(element, Mapping):
         return _of_criterion({"name": name, **element}, field)
@@ -210,16 +225,22 @@ def _named(name: str, element: Any, field: str) -> Item:
     raise RowError("E_RUBRIC_TYPE", f"{field} must be a text, points or a mapping, got {type(element).__name__}")
 
 
+def _sign(name: str) -> int:
+    """+1 and -1 for names like ``positive_rubrics`` and ``negative``; 0 for any other."""
+    words = set(re.split(r"[\W_]+", name.lower()))
+    return bool(words & {"positive", "positives", "pos"}) - bool(
+        words & {"negative", "negatives", "neg", "penalties", "pitfalls"}
+    )
+
+
 def _signed(elements: list[Any], field: str, sign: int, notes: list[Note]) -> Iterator[Item]:
     """Items of a list of things wanted (sign +1) or unwanted (-1), as in DR Tulu; given points are taken by size."""
     for k, element in enumerate(elements):
         item = _of_element(element, f"{field}[{k}]", notes)
         if item.points is MISSING:
             notes.append(Note("W_DEFAULT_WEIGHT", f"{field}[{k}]: no points given, {sign:+d} taken"))
-            points: Any = sign
-        else:
-            points = sign * abs(item.points) if isinstance(item.points, int | float) else item.points
-        yield Item(item.field, item.text, points, item.points_field, item.levels, item.rule, item.title, item.tags)
+            item = replace(item, points=sign)
+        yield replace(item, sign=sign)
 
 
 def _leaves(root: Mapping[str, Any], field: str) -> list[Item]:

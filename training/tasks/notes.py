@@ -20,6 +20,7 @@ MEANINGS = {
     "W_EMPTY_ENTRY": "an empty entry in a list of statements was left out",
     "W_EMPTY_SYSTEM": "an empty system message was left out",
     "W_FLATTENED": "a tree of criteria was flattened to its leaves, with the product of their shares as points",
+    "W_HEADING": "a heading inside a rubric text was left out",
     "W_IMAGE_REFERENCE": "a text that refers to an image or attachment, which a text-only run never has",
     "W_JSON_STRING": "a value stored as JSON inside a string was parsed",
     "W_LONG_CRITERION": "a very long criterion, which a judge can hardly decide as one claim",
@@ -38,6 +39,7 @@ MEANINGS = {
     "W_TEMPLATE_TOKENS": "a criterion that holds markup or control tokens, which is shown to the judge as text",
     "W_UNKNOWN_RULE": "a rule this version does not know was left to the judge",
     "W_UNVERIFIABLE": "a criterion that a judge can hardly decide from the response alone",
+    "W_UNREAD": "a field beside the prompt that is not read, or a named field that is not there",
     "W_WHITESPACE": "stray white space in a criterion was removed",
     "W_ZERO_WEIGHT": "a criterion worth 0 points was left out",
     "E_BAD_FIELD": "a field of the own format is missing, unknown or of a wrong type",
@@ -79,7 +81,8 @@ class RowError(TaskError):
     """A row that cannot be used: a code and one sentence that names the field, what was found and what is expected."""
 
     def __init__(self, code: str, text: str):
-        super().__init__(" ".join(text.split()))  # what is quoted may hold line breaks
+        # What is quoted may hold line breaks, and halves of characters that no terminal takes.
+        super().__init__(" ".join(text.split()).encode("utf-8", "replace").decode("utf-8"))
         self.code = code
 
 

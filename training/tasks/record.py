@@ -11,14 +11,15 @@ from memory.errors import TaskError, nearest
 from memory.task import Criterion, Message, Origin, Rule, Task
 from training.reward import rules
 from training.tasks.criteria import make_criteria
-from training.tasks.formats import Format, Record, found, no_prompt, no_rubric, part, recognise
-from training.tasks.items import Item, read_items
+from training.tasks.formats import FORMATS, Format, Record, found, no_prompt, no_rubric, part, recognise
+from training.tasks.item import TEXTS, Item
+from training.tasks.items import read_items
 from training.tasks.notes import Note, RowError
 from training.tasks.prompt import checked, read_messages
 from training.tasks.rows import Row
 from training.tasks.source import TaskSource
 from training.tasks.text import is_blank, whole
-from training.tasks.values import MISSING, at, from_json
+from training.tasks.values import MISSING, at, from_json, unpacked
 
 UNNAMED_DOMAIN = "general"
 _CANARY = re.compile(r"canary guid|benchmark data should never appear in training", re.IGNORECASE)
@@ -42,7 +43,7 @@ def to_task(row: Row, source: TaskSource, label: str, notes: list[Note]) -> Task
         RowError: names the field, what was found and what is expected.
     """
     record = _record(row)
-    name, form = recognise(record, source.format, bool(source.fields))
+    name, form = recognise(record, source.format, bool({"prompt", "rubric"} & source.fields.keys()))
     if name == "harnessrl":
         return _own(record, source, notes)
     ask = _ask(row.number, record, name, form, source, label, notes)
@@ -53,7 +54,7 @@ def to_task(row: Row, source: TaskSource, label: str, notes: list[Note]) -> Task
 def to_ask(row: Row, source: TaskSource, label: str, notes: list[Note]) -> Ask:
     """What a row asks, its rubric aside. Raises ``RowError``."""
     record = _record(row)
-    name, form = recognise(record, source.format, bool(source.fields))
+    name, form = recognise(record, source.format, bool({"prompt", "rubric"} & source.fields.keys()))
     return _ask(row.number, record, name, form, source, label, notes)
 
 
@@ -72,7 +73,24 @@ def _ask(number: int, record: Record, name: str, form: Format, source: TaskSourc
         )
     if any(str(key).lower().startswith("canary") for key in record) or any(_CANARY.search(m.content) for m in messages):
         notes.append(Note("W_CANARY", "the record carries a benchmark's canary; its authors ask that it is not trained on"))
-    key = _named(record, form.id, source.fields.get("id"))
+    for beside in ("images", "image", "audio", "audios", "videos", "video", "multi_modal_data", "tools"):
+        if not is_blank(unpacked(record.get(beside), beside, [])):
+            raise RowError(
+                "E_MULTIMODAL_UNSUPPORTED",
+                f"'{beside}' stands beside the prompt; only text can be trained on, remove the field or the task",
+            )
+    for beside in ("context", "contexts", "passage", "document", "documents", "history"):
+        if not is_blank(record.get(beside)):
+            notes.append(
+                Note(
+                    "W_UNREAD",
+                    f"'{beside}' stands beside the prompt and the policy never sees it; put it into the prompt if it must",
+                )
+            )
+    for part_name, path in source.fields.items():
+        if at(record, path) is MISSING:
+            notes.append(Note("W_UNREAD", f"fields.{part_name} names '{path}', which this record lacks: {found(record)}"))
+    key = _named(record, (*form.id, *FORMATS["generic"].id), source.fields.get("id"))
     return Ask(
         id=f"{label}-{number if key is None else key}",
         domain=source.domain or _domain(record, name, form, source, notes),
@@ -140,8 +158,12 @@ def _with_system(
     """The messages with a system message that stands in a field of its own."""
     paths = (source.fields["system"],) if "system" in source.fields else form.system
     path, value = part(record, paths)
-    if value is MISSING or not isinstance(value, str) or is_blank(value):
+    if value is MISSING or is_blank(value):
         return messages
+    if isinstance(value, Mapping):
+        value = value.get("content")
+    if not isinstance(value, str):
+        raise RowError("E_PROMPT_TYPE", f"{path} must be the text of a system message, got {type(value).__name__}")
     system = Message(role="system", content=whole(value, path, notes))
     if messages[0].role != "system":
         return (system, *messages)
@@ -162,22 +184,29 @@ def _items(record: Record, form: Format, source: TaskSource, notes: list[Note]) 
         raise RowError("E_NO_RUBRIC", f"fields.rubric names '{named}', which this record lacks: {found(record)}")
     if source.prompt is not None and "sub_tasks" in record:  # PaperBench: the file is nothing but the tree
         path, value = "rubric", record
-    # In verl this field holds the answer of a task with one right answer; only JSON in it can be a rubric.
-    is_answer = path == "reward_model.ground_truth" and (not isinstance(value, str) or from_json(value) is MISSING)
-    if value is MISSING or (is_answer and not isinstance(value, list | Mapping)):
+    if value is MISSING or (path == "reward_model.ground_truth" and not _is_rubric(value)):
         raise no_rubric(record)
     return path, read_items(value, path, notes)
+
+
+def _is_rubric(value: Any) -> bool:
+    """Whether verl's ``ground_truth`` holds a rubric: mostly it is the answer, and JSON in it a list of answers or a point (x, y)."""
+    value = from_json(value) if isinstance(value, str) else value
+    if isinstance(value, Mapping):
+        return any(not is_blank(value.get(name)) for name in ("rubrics", "rubric", "criteria", "checklist"))
+    return isinstance(value, list) and bool(value) and all(isinstance(v, Mapping) and any(t in v for t in TEXTS) for v in value)
 
 
 def _named(record: Record, paths: tuple[str, ...], named: str | None) -> str | None:
     """The text or number at the first of the paths that has one."""
     _, value = part(record, (named,) if named else paths)
     usable = isinstance(value, str | int | float) and not isinstance(value, bool) and not is_blank(value)
-    return str(value).strip() if usable else None
+    return whole(str(value).strip(), "", []) if usable else None
 
 
 def _domain(record: Record, name: str, form: Format, source: TaskSource, notes: list[Note]) -> str:
-    domain = _named(record, form.domain, source.fields.get("domain")) or form.default_domain
+    own = _named(record, form.domain, source.fields.get("domain")) or form.default_domain
+    domain = own or _named(record, FORMATS["generic"].domain, None)
     if domain is None and name == "verl":
         notes.append(Note("W_NO_DOMAIN", f"neither data_source nor ability is given, the domain is '{UNNAMED_DOMAIN}'"))
     return domain or UNNAMED_DOMAIN
@@ -185,7 +214,7 @@ def _domain(record: Record, name: str, form: Format, source: TaskSource, notes: 
 
 def _reference(record: Record, form: Format, source: TaskSource, notes: list[Note]) -> str | None:
     named = source.fields.get("reference")
-    path, value = part(record, (named,) if named else form.reference)
+    path, value = part(record, (named,) if named else (*form.reference, *FORMATS["generic"].reference))
     if value is MISSING or is_blank(value):
         return None
     return whole(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str), path, notes)
@@ -199,4 +228,4 @@ def _tags(record: Record, form: Format) -> list[str]:
             tags += [str(v) for v in value if not is_blank(v)]
         elif isinstance(value, str) and not is_blank(value):
             tags.append(value if name == "tags" else f"{name}:{value}")
-    return tags
+    return [whole(tag, "tags", []) for tag in tags]

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from memory.errors import TaskError
+from training.tasks.formats import FORMATS
+from training.tasks.item import NAMES, POINTS
 from training.tasks.notes import Note, RowError
 from training.tasks.source import TaskSource
 from training.tasks.values import MISSING, plain, rows_of_columns
@@ -17,6 +19,20 @@ from training.tasks.values import MISSING, plain, rows_of_columns
 _BOM = b"\xef\xbb\xbf"
 _LISTS = ("tasks", "data", "rows", "examples", "questions", "items", "instances", "train", "test")
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".yaml", ".yml", ".parquet", ".csv", ".tsv")
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML in which no field may occur twice, as in JSON: the last would win without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        names: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.value == "<<":
+                continue
+            if key.value in names:
+                raise yaml.constructor.ConstructorError(None, None, f"the field '{key.value}' occurs twice", key.start_mark)
+            names.add(key.value)
+        return super().construct_mapping(node, deep)  # type: ignore[no-any-return]
 
 
 class Row(NamedTuple):
@@ -140,7 +156,7 @@ def _of_json(path: Path, field: str) -> Iterator[Row]:
 def _of_yaml(path: Path, field: str) -> Iterator[Row]:
     text, notes = _text(path)
     try:
-        documents = [d for d in yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if d is not None]
+        documents = [d for d in yaml.load_all(text, Loader=_Loader) if d is not None]
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -163,12 +179,16 @@ def _rows_in(value: Any, path: Path, field: str) -> list[Any]:
         parts = list(value.values())
         if parts and all(isinstance(part, Mapping) and "characters" in part for part in parts):  # PingPong: one part per language
             return [character for part in parts for character in part["characters"]]
-        named = next(
-            (value[k] for k in _LISTS if isinstance(value.get(k), list) and value[k] and isinstance(value[k][0], Mapping)), None
-        )
+        lists = {k: v for k, v in value.items() if isinstance(v, list) and v and isinstance(v[0], Mapping)}
+        named = next((k for k in _LISTS if k in lists), None)
         if named is not None and not {"prompt", "question", "messages"} & set(value):
-            return named
-        if value and all(isinstance(v, list) for v in value.values()):
+            if len(lists) > 1:
+                raise TaskError(
+                    f"{field}: {path} holds several lists: {', '.join(lists)}; give the one that is meant a file of its own"
+                )
+            return list(lists[named])
+        is_one_record = any({"role", "from"} & set(v[0]) for v in lists.values())
+        if value and all(isinstance(v, list) for v in value.values()) and not is_one_record:
             try:
                 return rows_of_columns(value, str(path))
             except RowError as error:
@@ -205,7 +225,7 @@ def _of_table(path: Path) -> Iterator[Row]:
         heading = file.readline()
         delimiter = max(",;\t", key=heading.count)  # spreadsheets of half the world write semicolons
         file.seek(0)
-        for number, record in enumerate(csv.DictReader(file, delimiter=delimiter), 1):
+        for number, record in enumerate(csv.DictReader(file, delimiter=delimiter, skipinitialspace=True), 1):
             if None in record:
                 extra = len(record) - 1 + len(record[None])
                 yield Row(
@@ -278,17 +298,27 @@ def _is_one_criterion_per_row(record: Mapping[str, Any]) -> bool:
 
 def _criteria_of_one_task(rows: Iterator[Row]) -> Iterator[Row]:
     """A table with one criterion per row: neighbouring rows with the same id, or the same prompt, are one task."""
-    own = ("criterion", "points", "weight", "title", "tags")
+    own = ("criterion", "description", *POINTS, *NAMES, "tags", "levels", "rule", "function", "parameters", "verifier")
     number, task, items, held = 0, {}, [], None  # type: ignore[var-annotated]
+    closed: set[str] = set()
     for row in rows:
         if isinstance(row.record, RowError):
             yield row
             continue
         shared = {k: v for k, v in row.record.items() if k not in own}
-        key = shared.get("id", shared.get("task_id")) or json.dumps(shared, sort_keys=True, default=str)
+        # Other columns (an id of the row, a category) may differ from criterion to criterion, the request may not.
+        asked = {k: shared[k] for k in ("task_id", "prompt_id", *FORMATS["generic"].prompt) if k in shared} or shared
+        key = json.dumps(asked, sort_keys=True, default=str)
         if items and key != held:
             yield Row(number, {**task, "rubric": items})
             items = []
+            closed.add(str(held))
+        if key in closed:
+            yield Row(
+                row.number,
+                RowError("E_BAD_ROW", f"row {row.number} belongs to a task whose rows ended earlier; sort the rows by task"),
+            )
+            continue
         if not items:
             number, task, held = row.number, shared, key
         items.append({k: row.record[k] for k in own if k in row.record})

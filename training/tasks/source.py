@@ -112,6 +112,8 @@ def parse_source(text: str) -> TaskSource:
     Raises:
         TaskError: the mapping is no YAML or has an illegal field.
     """
+    if not text.strip():
+        raise TaskError("source: got an empty text; give a file, 'lab' or 'rubric_mix_mini'")
     if not text.lstrip().startswith("{"):
         return TaskSource.model_validate(text)
     try:

@@ -1,13 +1,17 @@
 """Values as files hold them: dotted fields, JSON inside strings, columns in place of rows, points as numbers or words."""
 
+import ast
 import json
 import math
 import numbers
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from training.tasks.notes import Note, RowError
 
+_PYTHON = re.compile(r"\[?\s*\{\s*['\"]|\[\s*['\"]")
+"""How lists of mappings or texts, and mappings, begin in JSON and Python alike."""
 MISSING = object()
 """No such field, which is something else than an empty one."""
 
@@ -42,15 +46,27 @@ def at(record: Mapping[str, Any], path: str) -> Any:
 
 
 def from_json(text: str) -> Any:
-    """The list or mapping that a string holds as JSON; ``MISSING`` for any other string."""
-    head = text.lstrip()[:1]
-    if head not in ("[", "{"):
+    """The list or mapping that a string holds as JSON, as JSON in JSON, or as Python writes it; ``MISSING`` for any other string."""
+    bare = text.strip()
+    if bare[:1] not in ("[", "{") and bare[:2] not in ('"[', '"{'):
         return MISSING
     try:
-        value = json.loads(text)
+        value = json.loads(bare)
     except (ValueError, RecursionError):
-        return MISSING
+        value = _from_python(bare)
+    if isinstance(value, str):
+        return from_json(value)
     return value if isinstance(value, list | dict) else MISSING
+
+
+def _from_python(text: str) -> Any:
+    """Lists of mappings as pandas writes them to CSV cells, with single quotes, None and nan."""
+    if not _PYTHON.match(text):
+        return MISSING
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return MISSING
 
 
 def unpacked(value: Any, field: str, notes: list[Note]) -> Any:
@@ -70,7 +86,10 @@ def points_of(value: Any, field: str, words: Mapping[str, float], notes: list[No
     if isinstance(value, bool):
         raise RowError("E_WEIGHT_TYPE", f"{field} must be a number, got {value}; give how many points the criterion is worth")
     if isinstance(value, numbers.Real) or type(value).__name__ == "Decimal":
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
     elif isinstance(value, str):
         number = _from_text(value, field, words, notes)
     else:
