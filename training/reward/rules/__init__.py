@@ -9,6 +9,6 @@ Imports ``memory`` only.
 
 from training.reward.rules import extraction, format, ifbench, ifeval, laboratory, language, lengths, letters, mentions, order  # noqa: F401
 from training.reward.rules.registry import RULES, check, describe, known, rule, validate
-from training.reward.rules.text import sentences, words
+from training.reward.rules.text import count, sentences, words
 
-__all__ = ["RULES", "check", "describe", "known", "rule", "sentences", "validate", "words"]
+__all__ = ["RULES", "check", "count", "describe", "known", "rule", "sentences", "validate", "words"]

@@ -1,10 +1,12 @@
 """Rules on exact answers: numbers, dates, reversed texts, sorted lists."""
 
 import re
+import unicodedata
 from datetime import date
+from itertools import dropwhile, pairwise
 
 from training.reward.rules.registry import Count, Phrases, rule
-from training.reward.rules.text import joined, spaced, words
+from training.reward.rules.text import joined, lines, normal, spaced, words
 
 
 @rule("numbers_are")
@@ -18,6 +20,23 @@ def list_is(response: str, entries: Phrases) -> bool:
     """Is a list, set apart by commas or lines, of {entries}."""
     said = [words(part) for part in re.split(r"[,\n]", response) if words(part)]
     return said == [words(entry) for entry in entries]
+
+
+@rule("lists_backwards")
+def lists_backwards(response: str, entries: Phrases) -> bool:
+    """Lists in reverse alphabetical order, one a line: {entries}.
+
+    An entry like ``Eswatini/Swaziland`` allows either name. The order is that of the names as they are written, accents aside.
+    """
+    number = {_bare(name): k for k, entry in enumerate(entries) for name in entry.split("/")}
+    said = list(dropwhile(lambda line: line not in number, map(_bare, lines(response))))  # a line of introduction may come first
+    return {number.get(name) for name in said} == set(number.values()) and all(a > b for a, b in pairwise(said))
+
+
+def _bare(text: str) -> str:
+    """Letters and single spaces, without list numbers, accents and ``the``."""
+    plain = "".join(c for c in normal("NFKD", text) if not unicodedata.combining(c))
+    return " ".join(word for word in words(plain) if not word.isdigit() and word != "the")
 
 
 @rule("dates_only")

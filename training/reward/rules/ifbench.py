@@ -1,7 +1,7 @@
 """IFBench's instructions (arXiv 2507.02833) under their own names and arguments, as rules of ours.
 
-Left out, so that their criteria go to the judge or are refused: ``words:start_verb`` and ``words:odd_even_syllables``, which no
-code decides from spelling alone.
+Two of the 58 are left out, so that their criteria go to the judge or are refused: ``words:start_verb`` and
+``words:odd_even_syllables``, which no code decides from spelling alone.
 """
 
 from collections.abc import Mapping
@@ -29,6 +29,15 @@ _EAGLE = ["bald eagle", "the bald eagle"]
 _CAPITALS = """Reykjavik Helsinki Oslo Tallinn Stockholm Riga Moscow Copenhagen Vilnius Minsk Dublin Berlin Amsterdam Warsaw
 London Brussels Kyiv Prague Luxembourg Paris Vienna Bratislava Budapest Vaduz Chisinau Bern Ljubljana Zagreb""".split()
 """Of European countries north of 45 degrees, from north to south."""
+_AFRICA = """Algeria; Angola; Benin; Botswana; Burkina Faso; Burundi; Cabo Verde/Cape Verde; Cameroon; Central African Republic; Chad;
+Comoros; Congo/Republic of the Congo/Congo-Brazzaville/Congo, Republic of the/Congo (Republic)/Congo (Brazzaville);
+Democratic Republic of the Congo/DR Congo/Congo, Democratic Republic of the/Congo-Kinshasa/Congo (Kinshasa)/Congo (DRC);
+Djibouti; Egypt; Equatorial Guinea; Eritrea; Eswatini/Swaziland/Eswatini (Swaziland)/Eswatini (formerly Swaziland); Ethiopia; Gabon;
+Gambia; Ghana; Guinea; Guinea-Bissau; Côte d'Ivoire/Ivory Coast/Ivory Coast (Côte d'Ivoire)/Côte d'Ivoire (Ivory Coast); Kenya;
+Lesotho; Liberia; Libya; Madagascar; Malawi; Mali; Mauritania; Mauritius; Morocco; Mozambique; Namibia; Niger; Nigeria; Rwanda;
+São Tomé and Príncipe/São Tomé & Príncipe; Senegal; Seychelles; Sierra Leone; Somalia; South Africa; South Sudan; Sudan; Tanzania;
+Togo; Tunisia; Uganda; Zambia; Zimbabwe""".replace("\n", " ").split("; ")
+"""The 54 members of the United Nations, with the names they go by."""
 
 
 @rule("keywords_once_to_seven_times")
@@ -103,6 +112,7 @@ alias("custom:sentence_alphabet", "alphabet_of_sentences")
 alias("custom:character_reverse", "contains_reversed_text", {"phrases": _EAGLE})
 alias("custom:word_reverse", "contains_reversed_words", {"phrases": ["bald eagle"]})
 alias("custom:european_capitals_sort", "list_is", {"entries": _CAPITALS})
+alias("custom:reverse_newline", "lists_backwards", {"entries": _AFRICA})
 alias("custom:date_format_list", "dates_only")
 alias("custom:csv_city", "csv_table", {"columns": ["ID", "Country", "City", "Year", "Count"], "rows": 7})
 alias(

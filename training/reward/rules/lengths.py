@@ -5,10 +5,12 @@ from collections import Counter
 from itertools import pairwise
 
 from training.reward.rules.registry import Count, Percentage, Phrases, Text, counted, rule
-from training.reward.rules.text import is_divider, lines, paragraphs, sentence_texts, sentences, words
+from training.reward.rules.text import is_divider, lines, paragraphs, sentences, words
 
 _BULLET = re.compile(r"^[^\S\n]*(?:[*+•‣▪◦–·]|-)(?![-*])[^\S\n]*\S", re.MULTILINE)
 _NUMBERED = re.compile(r"^[^\S\n]*(?:\(?\d{1,3}[.)、．](?!\d)|（\d{1,3}）|[①-⑳])[^\S\n]*\S", re.MULTILINE)
+_END = re.compile(r"[?!？！؟]++(?=[\"'”’)\]*_」』）]*+(?:\s|$))|[？！؟]++")
+_QUESTION = frozenset("?？؟")
 _NUMBER = re.compile(r"(?<![\w.,])[-+−]?\d+(?:[.,]\d+)*(?!\w)")
 
 
@@ -57,7 +59,7 @@ def numbered_count(response: str) -> int:
 @counted("question_count")
 def question_count(response: str) -> int:
     """Asks {count} question{s}."""
-    return sum(re.search(r"[?？؟][\"'”’)*_\s]*$", sentence) is not None for sentence in sentence_texts(response))
+    return sum(not _QUESTION.isdisjoint(end[0]) for end in _END.finditer(response))
 
 
 @counted("number_count")

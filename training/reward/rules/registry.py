@@ -122,7 +122,9 @@ def _add(name: str, function: Callable[..., bool], fields: dict[str, Any], bound
     asks = (inspect.getdoc(function) or "").split("\n")[0].rstrip(".")
     needed = {"count"} if bounded else {argument for argument, (_, default) in fields.items() if default is ...}
     if not asks or not needed <= _named(asks):
-        raise ValueError(f"rule '{name}': the first line of its docstring must say what it asks for, with {sorted(needed)} in braces")
+        raise ValueError(
+            f"rule '{name}': the first line of its docstring must say what it asks for, with {sorted(needed)} in braces"
+        )
     schema = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
     RULES[name] = Registered(function, schema, asks[0].lower() + asks[1:], bounded)
 

@@ -32,6 +32,7 @@ _GOES_ON = re.compile(
 """An abbreviation or an initial that seldom ends a sentence."""
 _BEFORE_NUMBER = re.compile(r"\b(?:[Nn]o|[Ff]ig|[Ee]q|[Vv]ol|[Cc]h|[Ss]ec|pp)\.$")
 _MAY_END = re.compile(r"(?:\b(?:etc|Inc|Ltd|Co|Corp|Jr|Sr|[ap]\.m)|\.\.)\.$|…$")
+_CLOSING = ('"', "'", "”", "’")
 _LIST_NUMBER = re.compile(r"\W*\d{1,3}[.)]")
 _CONTRACTIONS = frozenset("it's he's she's that's this's what's who's where's when's how's why's there's here's let's".split())
 _POSSESSIVE = "'s"
@@ -44,15 +45,16 @@ _KEPT = 512
 @lru_cache(maxsize=_KEPT)
 def words(text: str) -> tuple[str, ...]:
     """The words of ``text`` in order, in lower case; hyphenated words are split."""
-    return tuple(_WORD.findall(_normal("NFKC", text).casefold()))
+    return tuple(_WORD.findall(normal("NFKC", text).casefold()))
 
 
 def written_words(text: str) -> list[str]:
     """The words of ``text`` as they are written."""
-    return _WORD.findall(_normal("NFC", text))
+    return _WORD.findall(normal("NFC", text))
 
 
-def _normal(form: str, text: str) -> str:
+def normal(form: str, text: str) -> str:
+    """``text`` in a Unicode normal form, with plain apostrophes and without underscores."""
     plain = unicodedata.normalize(form, _STACKED.sub(r"\1", text))  # type: ignore[arg-type]
     return plain.replace("’", "'").replace("_", " ")
 
@@ -80,7 +82,7 @@ def _goes_on(before: str, between: str, after: str) -> bool:
     if _GOES_ON.search(before) or (after.isdigit() and _BEFORE_NUMBER.search(before)):
         return True
     # As in: "Stop!" he said.
-    return after.islower() and (_MAY_END.search(before) is not None or between[0] in "\"'”’")
+    return after.islower() and (_MAY_END.search(before) is not None or between.startswith(_CLOSING))
 
 
 @lru_cache(maxsize=_KEPT)

@@ -1,19 +1,16 @@
 """What meets each rule and what does not, in English and, where the notion exists, in Chinese."""
 
-import json
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from memory.errors import TaskError
 from memory.task import Rule
-from training.reward.rules import RULES, check, describe, known, validate
-from training.reward.rules.registry import ALIASES
+from training.reward.rules import RULES, check
 
-CASES = [
+CASES: list[tuple[str, dict[str, Any], list[str], list[str]]] = [
     ("mentions_none", {"phrases": ["rock"]}, ["A rocket rises."], ["It is a rock."]),
     ("mentions_all", {"phrases": ["血压", "盐"]}, ["少吃盐，控制血压。"], ["少吃盐。"]),
+    ("mentions_all", {"phrases": ["ประเทศไทย"]}, ["ฉันรักประเทศไทยมาก"], ["ฉันรักไทย"]),
     ("mentions_any", {"phrases": ["Ganon"]}, ["Ganon's tower", "GANON!"], ["Ganondorf"]),
     ("mentions_count", {"phrase": "grid", "min": 2, "max": 2}, ["Grid, grid's"], ["grid grid grid", "gridlock grid"]),
     ("word_count", {"min": 4, "max": 4}, ["一二三四。", "well-known don't stop"], ["one two three", "一 二 three four five"]),
@@ -23,7 +20,12 @@ CASES = [
     ("line_count", {"min": 3, "max": 3}, ["a\n\nb\nc"], ["a\nb"]),
     ("bullet_count", {"min": 2, "max": 2}, ["* a\n* b", "- a\n  • b", "-a\n-b"], ["* a", "---\n- a", "**bold**\n* a"]),
     ("numbered_count", {"min": 2}, ["1. a\n2) b", "一\n1、a\n②b"], ["1.5 mg\n3.2 l", "1. a"]),
-    ("question_count", {"min": 1, "max": 1}, ["Why? Because.", "为什么？", '"Why?" he asked.'], ["No.", "Who? What?"]),
+    (
+        "question_count",
+        {"min": 1, "max": 1},
+        ["Why? Because.", "为什么？", '"Why?" he asked.'],
+        ["No.", "No!", "Who? What?", "See a.org/x?y=1"],
+    ),
     ("number_count", {"min": 2, "max": 2}, ["3 and 4.5", "-2, 1,000"], ["the 1960s and 7", "1 2 3"]),
     ("different_words", {"min": 3}, ["a b c a"], ["a a b B"]),
     ("letter_count", {"letter": "#", "min": 2}, ["#a #b"], ["#a"]),
@@ -38,12 +40,19 @@ CASES = [
     ("no_commas", {}, ["a; b"], ["a, b", "甲，乙", "甲、乙"]),
     ("all_lowercase", {}, ["all small é"], ["One", "123", "一二三"]),
     ("all_capitals", {}, ["LOUD 1!"], ["Loud", "123"]),
-    ("is_json", {}, ['{"a": [1]}', "```json\n[]\n```"], ["{'a': 1}", "see: {}", ""]),
+    ("is_json", {}, ['{"a": [1]}', "```json\n[]\n```"], ["{'a': 1}", "see: {}", "", "NaN", '{"a": 1} {}']),
     ("title_in_brackets", {}, ["<<My title>>\ntext"], ["<<>>", "<title>", "<< >>"]),
-    ("highlights", {"min": 2}, ["*one* and **two**"], ["*one*", "2 * 3 * 4", "** **"]),
+    ("highlights", {"min": 2}, ["*one* and **two**", "*a* *b*"], ["*one*", "2 * 3 * 4", "** **", "*one\ntwo*"]),
+    ("highlights", {"min": 0}, ["none"], []),
     ("placeholders", {"min": 2}, ["[name], [date]"], ["[name]", "[]", "[a"]),
-    ("postscript", {"marker": "P.S."}, ["Bye\nP.S. call me", "**P.S.** call"], ["ps", "Bye. P.S.", "Upsides are many"]),
+    (
+        "postscript",
+        {"marker": "P.S."},
+        ["Bye\nP.S. call me", "**P.S.** call", "_P. S.:_ call", "p.s. 😀 call"],
+        ["ps", "Bye. P.S.", "Upsides are many", "the ps file"],
+    ),
     ("postscript", {"marker": "P.P.S"}, ["P.P.S. one more", "P.P.S: one"], ["P.S. one"]),
+    ("postscript", {"marker": "附言"}, ["再见。\n附言：请回信。", "附言请回信"], ["再见。附言", "再见"]),
     (
         "sections",
         {"marker": "SECTION", "min": 2},
@@ -53,6 +62,22 @@ CASES = [
     ("two_responses", {}, ["a\n******\nb", "a******b******"], ["a", "a******a", "a******b******c", "******"]),
     ("in_quotes", {}, ['"all of it"', "“all”", "「全部」"], ['"half', "none", '""']),
     ("language", {"code": "zh"}, ["今天天气很好，我们去公园。"], ["今日は天気がいいですね。", "hello", ""]),
+    ("language", {"code": "zh-CN"}, ["今天天气很好，我们去公园。"], ["hello"]),
+    (
+        "language",
+        {"code": "en"},
+        [
+            "WE BUY AN iPAD AND A CAKE FOR HER BIRTHDAY",
+            "Ask for 'das Brot' in the bakery here.",
+        ],
+        ["今天天气很好。"],
+    ),
+    (
+        "language",
+        {"code": "sw"},
+        ["Leo ni siku nzuri sana. Tunakwenda sokoni kununua matunda."],
+        ["Mabadiliko aliambidi mabadiliko. (Exchange demanded exchange.)"],
+    ),
     ("language", {"code": "ja"}, ["今日は天気がいいですね。"], ["今天天气很好。"]),
     ("language", {"code": "kn"}, ["ನಮಸ್ಕಾರ ಹೇಗಿದ್ದೀರಿ"], ["hello there my friend", "?!"]),
     (
@@ -65,11 +90,13 @@ CASES = [
     (
         "repeats_request",
         {"request": "Write a poem, please."},
-        ["Write a poem, please.\nRoses", "write a poem please"],
-        ["Sure! Write a poem, please."],
+        ["Write a poem, please.\nRoses", "write a poem,\nplease. Roses"],
+        ["Sure! Write a poem, please.", "Write a poem please. Roses", "Write a poem, please"],
     ),
     ("mentions_several", {"phrases": ["a", "b", "c"], "min": 2}, ["a b"], ["a a"]),
+    ("mentions_several", {"phrases": ["a", "A", "b"], "min": 2}, ["a b"], ["a"]),
     ("starts_with", {"phrase": "亲爱的"}, ["亲爱的妈妈"], ["妈妈，亲爱的"]),
+    ("starts_with", {"phrase": "สวัสดี"}, ["สวัสดีครับ"], ["ครับสวัสดี"]),
     ("ends_with", {"phrase": "Anything else?"}, ["Bye. **Anything else?**"], ["Anything else? Bye."]),
     ("parts", {"divider": "***", "min": 2, "max": 2}, ["a\n***\nb"], ["a", "***a"]),
     ("share_of_words", {"phrases": ["the"], "max_percentage": 50}, ["the cat"], ["the the cat", ""]),
@@ -84,7 +111,7 @@ CASES = [
     ("nested_quotes", {"depth": 3}, ['"he said \'she said "yes"\'"'], ['"a" "b" "c"', "it's Bob's"]),
     ("quotes_explained", {}, ['"Cogito" means I think.'], ['He said "hi"', "none"]),
     ("theses_in_italics", {}, ["<i>All is water.</i> So said Thales."], ["All is water."]),
-    ("emoji_after_sentences", {}, ["Hi! 😀 Bye. ⏱️", "Hi 😀. Bye 🌊."], ["Hi! Bye. 😀", "Hi."]),
+    ("emoji_after_sentences", {}, ["Hi! 😀 Bye. ⏱️", "Hi 😀. Bye 🌊.", "Hi 👍🏻", "Hi ⏱️."], ["Hi! Bye. 😀", "Hi."]),
     ("staircase", {}, ["a\n b\n  c"], ["a\nb", "a"]),
     ("one_word_per_line", {}, ["a\nb\n\nc"], ["a b\nc", ""]),
     ("no_whitespace", {}, ["ab"], ["a b", "a\n", ""]),
@@ -98,6 +125,12 @@ CASES = [
     ),
     ("csv_table", {"columns": ["A", "B"], "rows": 1}, ["A,B\n1,2", "```csv\nA,B\n1,2\n```"], ["A,B", "A,C\n1,2"]),
     ("csv_table", {"columns": ["A", "B"], "rows": 1, "delimiter": "\t", "quoted": True}, ['"A"\t"B"\n"1"\t"2"'], ["A\tB\n1\t2"]),
+    (
+        "csv_table",
+        {"columns": ["A", "B"], "rows": 1, "special": True},
+        ['A,B\n1,"x@y"', 'A,B\n1,"x,y"'],
+        ['A,B\n1,"x"', "A,B\n1,x@y"],
+    ),
     ("alphabet_of_words", {}, ["Apes bite cats", "yes, zebras ask"], ["apes cats", ""]),
     ("different_vowels", {"max": 2}, ["banana bed"], ["audio"]),
     ("consonant_clusters", {}, ["strong clams"], ["a strong", ""]),
@@ -120,6 +153,12 @@ CASES = [
     ("repeats_span", {"request": "a b c d", "first": 1, "last": 2}, ["b c"], ["a b"]),
     ("numbers_are", {"numbers": [14, 21]}, ["14, 21"], ["14", "7 14 21"]),
     ("list_is", {"entries": ["Oslo", "Rome"]}, ["Oslo, Rome", "Oslo\nRome"], ["Rome, Oslo"]),
+    (
+        "lists_backwards",
+        {"entries": ["Côte d'Ivoire/Ivory Coast", "The Gambia", "Mali"]},
+        ["Mali\nIvory Coast\nGambia", "Here they are:\n1. Mali\n2. The Gambia\n3. Cote d’Ivoire"],
+        ["Mali\nGambia", "Gambia\nIvory Coast\nMali", "Mali\nKorea\nIvory Coast\nGambia", ""],
+    ),
     ("dates_only", {}, ["1796-04-12, 1805-12-02"], ["1796-04-12", "1796-13-12, 1805-12-02", "1. 1796-04-12, 1805-12-02"]),
     ("contains_reversed_text", {"phrases": ["bald eagle"]}, ["elgae dlab"], ["bald eagle"]),
     ("contains_reversed_words", {"phrases": ["bald eagle"]}, ["The eagle bald is"], ["bald eagle"]),
@@ -147,69 +186,3 @@ def test_what_meets_a_rule_and_what_does_not(name, args, met, not_met):
 
 def test_every_rule_has_a_case():
     assert set(RULES) == {case[0] for case in CASES} | ELSEWHERE
-
-
-def test_rules_are_described_in_words():
-    assert describe(Rule(name="word_count", args={"max": 80})).endswith("at most 80")
-    assert "exactly 3" in describe(Rule(name="detectable_format:number_bullet_lists", args={"num_bullets": 3, "N": None}))
-    assert "rock" in describe(Rule(name="keywords:forbidden_words", args={"forbidden_words": ["rock"]}))
-
-
-def test_names_of_ifeval_and_ifbench_are_known():
-    assert len([name for name in ALIASES if known(name)]) == 25 + 55
-    assert not known("words:start_verb")
-
-
-ARGUMENTS = {
-    json.dumps([name, args]): Rule(name=name, args=args)
-    for name, args, *_ in [*CASES, *((n, {}, None, None) for n in ALIASES if not ALIASES[n].arguments)]
-}
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.text(max_size=300), st.sampled_from(sorted(ARGUMENTS)))
-def test_any_text_gets_a_verdict_and_the_same_one_twice(text, key):
-    rule = ARGUMENTS[key]
-    assert check(rule, text) is check(rule, text)
-
-
-LONG = [
-    "a" * 100_000,
-    "a b" * 30_000,
-    "\n" * 100_000,
-    "* " * 50_000,
-    "[" * 100_000,
-    '"' * 100_000,
-    "(" * 50_000 + ")" * 50_000,
-    "1." * 50_000,
-    "P.S." * 20_000,
-    "é́" * 40_000,
-    "好。" * 40_000,
-    "<<" * 40_000,
-    " \n" * 40_000,
-    "```\n" + " \n" * 40_000,
-    "a\n" * 50_000,
-    "Question\n" * 10_000,
-    "Dr. " * 25_000,
-    "*a" * 40_000,
-    "?! " * 30_000,
-]
-
-
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("text", LONG, ids=range(len(LONG)))
-def test_long_texts_of_one_kind_are_judged_in_linear_time(text):
-    """A pattern that backtracks over such a text would take hours, and the timeout ends the test."""
-    for rule in ARGUMENTS.values():
-        check(rule, text)
-
-
-@given(st.text(max_size=30), st.dictionaries(st.text(max_size=8), st.none() | st.integers() | st.text(max_size=5), max_size=3))
-def test_a_rule_that_validates_can_be_checked(name, args):
-    for candidate in (name, *sorted(RULES)[:5], *sorted(ALIASES)[:5]):
-        rule = Rule(name=candidate, args=args)
-        try:
-            validate(rule)
-        except TaskError:
-            continue
-        assert isinstance(check(rule, "Some text."), bool)

@@ -71,6 +71,33 @@ def test_sentences_split_at_marks_and_line_breaks_but_not_in_numbers() -> None:
     assert sentences("1. First. 2. Second.") == (("1", "first"), ("2", "second"))
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("Is it so? No. It is not.", 3),
+        ("See No. 5 and Fig. 3. Good.", 2),
+        ("So do I. We went home.", 2),
+        ("We ate apples, etc. Then we slept.", 2),
+        ("Apples, pears etc. are fruit, e.g. these.", 1),
+        ("At 5 p.m. we met. He left at 7 p.m. She stayed.", 3),
+        ("Wait... what? Really.", 2),
+        ('"Stop!" he said. "Go."', 2),
+        ("this is one. this is two.", 2),
+        ("She has a Ph.D. in law. Fine.", 2),
+        ("真的吗？！是。", 2),
+        ("价格是3.5元。", 1),
+        ("…", 0),
+        ("。a", 1),
+    ],
+)
+def test_abbreviations_and_quotes_do_not_end_a_sentence(text: str, number: int) -> None:
+    assert len(sentences(text)) == number
+
+
+def test_marks_are_part_of_the_word_before_them() -> None:
+    assert words("e\u0301te\u0301 नमस्ते ⏱️ don’t") == ("été", "नमस्ते", "don't")
+
+
 @given(st.text(max_size=200), st.integers(1, 20))
 def test_lower_and_upper_bounds_complement_each_other(text: str, n: int) -> None:
     assert met("word_count", text, min=n + 1) != met("word_count", text, max=n)
@@ -115,6 +142,16 @@ def test_a_response_contains_starts_and_ends_with_itself(text: str) -> None:
         ("keywords:existence", {"keyword": ["a"]}, "has no argument 'keyword': did you mean 'keywords'?"),
         ("custom:csv_city", {"rows": 3}, "has no argument 'rows'"),
         ("filler_share", {"phrases": ["a"], "share": 2}, "argument 'share'"),
+        ("language", {"code": "german"}, "expected the ISO 639-1 code of a language, one of af am"),
+        ("letter_count", {"letter": "ab", "min": 1}, "expected one letter or sign, got 'ab'"),
+        ("list_with_marker", {"marker": " "}, "expected a text that is not blank"),
+        ("postscript", {"marker": "**"}, "expected text with at least one word"),
+        ("repeats_span", {"request": "a b", "first": "0", "last": 1}, "argument 'first'"),
+        (
+            "length_constraints:number_words",
+            {"num_words": float("inf"), "relation": "at least"},
+            "expected a whole number, got inf",
+        ),
     ],
 )
 def test_a_bad_rule_is_refused_in_one_sentence(name: str, args: dict, told: str) -> None:
