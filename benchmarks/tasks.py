@@ -21,11 +21,22 @@ def write(path: Path, rows: int) -> None:
     with path.open("w", encoding="utf-8") as file:
         for number in range(rows):
             rubric = [
-                {"criterion": f"States fact {k} of case {number} in words that a patient understands", "points": 7 - k or 1, "tags": ["axis:x"]}
+                {
+                    "criterion": f"States fact {k} of case {number} in words that a patient understands",
+                    "points": 7 - k or 1,
+                    "tags": ["axis:x"],
+                }
                 for k in range(CRITERIA - 1)
             ]
-            rubric.append({"criterion": "Has at most 300 words", "points": 2, "rule": {"name": "word_count", "args": {"max": 300}}})
-            prompt = [{"role": "user", "content": f"Question {number}: what should I do about my knee, which hurts when I climb stairs?"}]
+            rubric.append(
+                {"criterion": "Has at most 300 words", "points": 2, "rule": {"name": "word_count", "args": {"max": 300}}}
+            )
+            prompt = [
+                {
+                    "role": "user",
+                    "content": f"Question {number}: what should I do about my knee, which hurts when I climb stairs?",
+                }
+            ]
             file.write(json.dumps({"prompt_id": str(number), "prompt": prompt, "rubrics": rubric}) + "\n")
 
 
@@ -38,11 +49,12 @@ def main() -> None:
         for size in (rows // 10, rows):
             path = Path(folder) / f"{size}.jsonl"
             write(path, size)
-            start = time.perf_counter()
+            start, busy = time.perf_counter(), time.process_time()
             loaded = load_tasks([TaskSource(path=str(path))], "tasks.train")
-            seconds[size] = time.perf_counter() - start
+            seconds[size] = time.process_time() - busy
             assert len(loaded.tasks) == size
-            print(f"{size} rows of {CRITERIA} criteria, {path.stat().st_size / 2**20:.0f} MiB: {seconds[size]:.1f} s")
+            print(f"{size} rows of {CRITERIA} criteria, {path.stat().st_size / 2**20:.0f} MiB: {seconds[size]:.1f} s of a core")
+            print(f"  {time.perf_counter() - start:.1f} s by the clock, which counts what else the machine does")
     few, many = seconds.values()
     print(f"time for ten times the rows: {many / few:.1f} times as long")
     print(f"largest memory of the process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")

@@ -14,6 +14,8 @@ from training.tasks.text import is_blank
 from training.tasks.values import MISSING, rows_of_columns, unpacked
 
 _INNER = ("rubrics", "rubric", "criteria", "items", "checklist")
+_COMMON = frozenset((*TEXTS, *NAMES, *POINTS, "id", "tags"))
+_FIRST = tuple("-0123456789")
 _RANGE = re.compile(r"-?\d{1,3}(?:\s*[-–~]\s*\d{1,3})?")
 _SCORE = re.compile(r"(?:score|level)[_ ]?(\d{1,3})(?:_description)?")
 _WORTH = re.compile(r"point|pts|weight|score|penalt|reward|importance|分|权重", re.IGNORECASE)
@@ -42,7 +44,7 @@ def read_items(value: Any, field: str, notes: list[Note]) -> list[Item]:
         return items_of_text(value, field, notes)
     if isinstance(value, list):
         return [_of_element(element, f"{field}[{k}]", notes) for k, element in enumerate(value)]
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return _of_mapping(value, field, notes)
     raise RowError("E_RUBRIC_TYPE", f"{field} must be a list of criteria, got {type(value).__name__} {str(value)[:40]!r}")
 
@@ -51,7 +53,7 @@ def _of_element(element: Any, field: str, notes: list[Note]) -> Item:
     element = unpacked(element, field, notes)
     if isinstance(element, str):
         return item_of_text(element, field)
-    if not isinstance(element, Mapping):
+    if not isinstance(element, dict):
         raise RowError(
             "E_RUBRIC_TYPE", f"{field} must be a text or a mapping, got {type(element).__name__} {str(element)[:40]!r}"
         )
@@ -96,19 +98,25 @@ def _of_criterion(element: Mapping[str, Any], field: str) -> Item:
 
 def _check_clear(element: Mapping[str, Any], field: str, points: Any, levels: Mapping[str, Any] | None) -> None:
     """Refuse a criterion of which something that counts would be lost: points under another name, a sign, criteria inside it."""
-    worth = next((k for k, v in element.items() if type(v) in (int, float) and _WORTH.search(k)), None)
+    further = element.keys() - _COMMON
+    lists = [k for k, value in element.items() if type(value) is list and k != "tags"]
+    if not further and not lists:
+        return
+    worth = next((k for k in further if type(element[k]) in (int, float) and _WORTH.search(k)), None)
     if worth is not None and points is MISSING and levels is None:
         raise RowError(
             "E_MISSING_WEIGHT", f"{field} has no points, but a number in '{worth}'; if that is what it is worth, call it points"
         )
-    flag = next((k for k, said in _UNWANTED_FLAGS.items() if str(element.get(k, "")).strip().casefold() in said), None)
+    flag = next(
+        (k for k, said in _UNWANTED_FLAGS.items() if k in further and str(element.get(k, "")).strip().casefold() in said), None
+    )
     if flag is not None and (points is MISSING or (isinstance(points, int | float) and points > 0)):
         raise RowError(
             "E_WEIGHT_TYPE",
             f"{field}.{flag} is '{element[flag]}', so meeting the criterion is bad, but its points are not negative; "
             "give negative points, or reword it to what is wanted",
         )
-    if (inner := next((k for k, v in element.items() if _holds_criteria(k, v)), None)) is not None:
+    if (inner := next((k for k in lists if _holds_criteria(k, element[k])), None)) is not None:
         raise RowError(
             "E_RUBRIC_TYPE",
             f"{field}.{inner} holds criteria inside a criterion; write them side by side, each with points of its own",
@@ -119,22 +127,22 @@ def _holds_criteria(name: str, value: Any) -> bool:
     if name in ("levels", "scale", "scores", "scoring", "tags") or not isinstance(value, list) or not value:
         return False
     named = name in (*_INNER, "sub_criteria", "subcriteria")
-    return named or all(isinstance(v, Mapping) and any(k in v for k in TEXTS) for v in value)
+    return named or all(isinstance(v, dict) and any(k in v for k in TEXTS) for v in value)
 
 
 def _levels(element: Mapping[str, Any], field: str) -> Mapping[str, Any] | None:
     """Steps of a graded criterion: keys like ``1-2`` or ``score3_description``, or a field ``levels``."""
-    given = next(
-        (element[k] for k in ("levels", "scale", "scores", "scoring") if isinstance(element.get(k), list | Mapping)), None
-    )
+    given = next((element[k] for k in ("levels", "scale", "scores", "scoring") if isinstance(element.get(k), list | dict)), None)
     given = element.get("levels") if given is None else given
-    if isinstance(given, list) and given and all(isinstance(step, Mapping) for step in given):
+    if isinstance(given, list) and given and all(isinstance(step, dict) for step in given):
         named = [(next((s[k] for k in ("score", "level", "value") if k in s), None), s) for s in given]
         return {str(n): next((s[k] for k in ("description", "text", "label") if k in s), "") for n, s in named}
-    if isinstance(given, Mapping) and given:
+    if isinstance(given, dict) and given:
         return {str(name): text for name, text in given.items() if text is not None}
     if not is_blank(given):
         raise RowError("E_LEVELS", f"{field}.levels must map each level to its description, got {type(given).__name__}")
+    if not any(key[:1] in _FIRST or key.startswith(("score", "level")) for key in map(str, element)):
+        return None
     ranges = {str(k): v for k, v in element.items() if _RANGE.fullmatch(str(k)) and not is_blank(v)}
     scores = {m[1]: v for k, v in element.items() if (m := _SCORE.fullmatch(str(k))) and isinstance(v, str) and not is_blank(v)}
     return next((found for found in (ranges, scores) if len(found) > 1), None)
@@ -142,13 +150,16 @@ def _levels(element: Mapping[str, Any], field: str) -> Mapping[str, Any] | None:
 
 def _rule(element: Mapping[str, Any], field: str) -> Rule | None:
     """A check in code: our own ``rule``, or a function name with parameters as in RubricHub's ``tags``."""
+    tags = element.get("tags")
+    if "rule" not in element and "function" not in element and not isinstance(tags, dict | str):
+        return None
     own = unpacked(element.get("rule"), f"{field}.rule", [])
     if isinstance(own, str) and not is_blank(own):
         own = {"name": own, "args": element.get("args", element.get("parameters"))}
-    if isinstance(own, Mapping) and "name" in own:
+    if isinstance(own, dict) and "name" in own:
         return Rule(name=str(own["name"]), args=_arguments(own.get("args"), f"{field}.rule.args"))
-    for holder, place in ((unpacked(element.get("tags"), f"{field}.tags", []), f"{field}.tags"), (element, field)):
-        is_rule = isinstance(holder, Mapping) and str(holder.get("verifier") or "rule").casefold() == "rule"
+    for holder, place in ((unpacked(tags, f"{field}.tags", []), f"{field}.tags"), (element, field)):
+        is_rule = isinstance(holder, dict) and str(holder.get("verifier") or "rule").casefold() == "rule"
         if is_rule and not is_blank(holder.get("function")):
             return Rule(name=str(holder["function"]), args=_arguments(holder.get("parameters"), f"{place}.parameters"))
     return None
@@ -159,7 +170,7 @@ def _arguments(value: Any, field: str) -> dict[str, Any]:
     value = unpacked(value, field, [])
     if is_blank(value):
         return {}
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         raise RowError("E_RULE_ARGS", f"{field} must be a mapping of arguments, got {type(value).__name__} {str(value)[:40]!r}")
     return {str(k): v for k, v in value.items() if v is not None}
 
@@ -175,7 +186,7 @@ def _tags(value: Any) -> Iterator[str]:
         yield value
     elif isinstance(value, list):
         yield from (str(v) for v in value if not is_blank(v))
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         yield from (f"{k}:{v}" for k, v in value.items() if k not in ("function", "parameters", "verifier") and not is_blank(v))
 
 
@@ -187,9 +198,7 @@ def _of_mapping(value: Mapping[str, Any], field: str, notes: list[Note]) -> list
     lists = {k: v for k, v in value.items() if isinstance(v, list)}
     if signed := [(k, sign) for k in lists if (sign := _sign(k))]:
         others = [
-            k
-            for k, v in value.items()
-            if not is_blank(v) and not (k in lists and _sign(k)) and isinstance(v, list | Mapping | str)
+            k for k, v in value.items() if not is_blank(v) and not (k in lists and _sign(k)) and isinstance(v, list | dict | str)
         ]
         if others:
             raise RowError(
@@ -200,13 +209,13 @@ def _of_mapping(value: Mapping[str, Any], field: str, notes: list[Note]) -> list
     if (
         any(k in lists for k in TEXTS)
         and len(lists) > 0
-        and all(not isinstance(v, Mapping) for v in lists[next(k for k in TEXTS if k in lists)])
+        and all(not isinstance(v, dict) for v in lists[next(k for k in TEXTS if k in lists)])
     ):
         notes.append(Note("W_COLUMNAR", f"{field}: columns were turned into rows"))
         return [_of_element(element, f"{field}[{k}]", notes) for k, element in enumerate(rows_of_columns(lists, field))]
     if any(k in value for k in TEXTS) and (_levels(value, field) or any(isinstance(value.get(k), str) for k in TEXTS)):
         return [_of_criterion(value, field)]
-    inner = next((k for k in _INNER if isinstance(value.get(k), list | Mapping | str)), None)
+    inner = next((k for k in _INNER if isinstance(value.get(k), list | dict | str)), None)
     if inner is not None:
         return read_items(value[inner], f"{field}.{inner}", notes)
     return [_named(name, element, f"{field}.{name}") for name, element in value.items() if element is not None]
@@ -218,7 +227,7 @@ def _named(name: str, element: Any, field: str) -> Item:
         if re.fullmatch(r"\s*[-+\u2212]?\d+(?:\.\d+)?\s*", element):
             return Item(field, name, element, field)
         return Item(field, f"{name}: {element}")
-    if isinstance(element, Mapping):
+    if isinstance(element, dict):
         return _of_criterion({"name": name, **element}, field)
     if isinstance(element, int | float):
         return Item(field, name, element, field)
@@ -257,7 +266,7 @@ def _leaves(root: Mapping[str, Any], field: str) -> list[Item]:
         if not children:
             found.append((Item(f"{place}.requirements", text, share, f"{place}.weight"), ": ".join(above[1:])))
             continue
-        if not isinstance(children, list) or not all(isinstance(child, Mapping) for child in children):
+        if not isinstance(children, list) or not all(isinstance(child, dict) for child in children):
             raise RowError("E_RUBRIC_TYPE", f"{place}.sub_tasks must be a list of nodes, got {type(children).__name__}")
         shares = _shares(children, place)
         inner = [

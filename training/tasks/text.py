@@ -37,7 +37,7 @@ def tidy(value: object, field: str, notes: list[Note]) -> str:
 
 def whole(text: str, field: str, notes: list[Note]) -> str:
     """The text with halves of broken characters replaced, which cannot be written as UTF-8."""
-    if _SURROGATE.search(text) is None:
+    if text.isascii() or _SURROGATE.search(text) is None:
         return text
     notes.append(Note("W_CONTROL_CHARS", f"{field}: broken characters were replaced"))
     return _SURROGATE.sub("\ufffd", text)
