@@ -189,8 +189,10 @@ def ending(chat) -> Iterator[None]:
 
 @contextmanager
 def progress(total: int) -> Iterator:
-    """A bar with the time left on the error stream, or a line for each tenth where that is no terminal. Yields a function to be called, on
-    any thread, for each response that is done."""
+    """A bar with the time left on the error stream, or a line for each tenth where that is no terminal.
+
+    Yields a function to be called, on any thread, for each response that is done.
+    """
     from rich.console import Console
     from rich.progress import Progress
 

@@ -1,8 +1,8 @@
 """The audit: does a judge fall for responses that were made to fool it, and does it refuse honest ones that look suspicious?
 
 A file of attacks and controls gives for each response the right verdict per criterion. *False credit* is a criterion that passes
-and should not; *refused* is one that should pass and does not. Criteria on which people may well differ (``borderline_criteria``) are in no rate,
-nor are those that code would check (``rule: ...``), which no model is asked about.
+and should not; *refused* is one that should pass and does not. Criteria on which people may well differ (``borderline_criteria``)
+are in no rate, nor are those that code would check (``rule: ...``), which no model is asked about.
 """
 
 import math

@@ -18,8 +18,9 @@ RIGHT_ON_WORTHLESS = 0.95
 """Least share of right verdicts on worthless answers (empty, refusal, echoes). Ours: a policy finds whatever earns points without
 an answer, so there is room for a slip and not for a habit."""
 RIGHT_ON_ANSWERS = 0.9
-"""Least share of right verdicts on good and on bad answers. Verifiers that agree with a panel on 90 to 92 % of verdicts kept
-their exploitation flat in training, ones at 62 to 68 %, with a third of false positives, did not (arXiv 2605.12474); these answers are easier."""
+"""Least share of right verdicts on good and on bad answers. Verifiers that agree with a panel on 90 to 92 % of verdicts kept their
+exploitation flat in training, ones at 62 to 68 %, with a third of false positives, did not (arXiv 2605.12474); these answers are
+easier."""
 
 MISTAKES = 12
 """Wrong verdicts in a report."""
