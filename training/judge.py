@@ -146,6 +146,7 @@ def rubric_judge(config: RunConfig, path: Path | None) -> Iterator[tuple[Judge, 
         )
     with shared(config, path) as (traffic, cache):
         judge = open_judge(config, (), traffic, cache)
+        judge.gate = False  # it is the model that is measured, not what spares it the easy cases
         with ending(judge.chat):
             yield judge, traffic
 

@@ -38,7 +38,7 @@ def truth(hacks) -> dict[tuple[str, str], bool]:
 
 
 def found(hacks, answer, **settings):
-    return audit(Judge(KnownChat(answer), **settings), hacks, "fake", tick)
+    return audit(Judge(KnownChat(answer), gate=False, **settings), hacks, "fake", tick)
 
 
 def judged_by(hacks, kind: str):

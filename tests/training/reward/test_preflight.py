@@ -30,7 +30,7 @@ def no(response: str, criterion: str):
 
 
 def found(answer, max_unscored: float = 0.2, **settings):
-    return preflight(Judge(KnownChat(answer), **settings), "fake", max_unscored, tick)
+    return preflight(Judge(KnownChat(answer), gate=False, **settings), "fake", max_unscored, tick)
 
 
 @pytest.mark.parametrize("protocol", ["batched", "per_criterion"])
@@ -70,7 +70,7 @@ def test_one_slip_among_worthless_answers_is_forgiven():
 
 def test_empty_answers_are_never_sent():
     chat = KnownChat(lambda r, c: pytest.fail("sent") if is_empty(r) else right(r, c))
-    assert preflight(Judge(chat), "fake", 0.2, tick).trusted
+    assert preflight(Judge(chat, gate=False), "fake", 0.2, tick).trusted
 
 
 def test_failures_are_unscored_and_too_many_of_them_no_trust():
