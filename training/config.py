@@ -175,8 +175,9 @@ class JudgeSettings(ChatConfig):
 class QualitySettings(Section):
     """Q: the rubric-free quality order."""
 
-    source: Literal["gold", "pairwise", "off"] = "gold"
-    """`gold`: the laboratory's noisy judge; `pairwise`: an LLM (`chat`); `off`: spurious rewards cannot be detected."""
+    source: Literal["gold", "pairwise", "reference", "off"] = "gold"
+    """`gold`: the laboratory's noisy judge; `pairwise`: an LLM (`chat`) compares two responses; `reference`: it compares each with the
+    task's reference answer, which takes fewer calls and orders more coarsely; `off`: spurious rewards cannot be detected."""
     pairs_per_group: int = Field(default=28, ge=1)
     """Comparisons per group and visit, at most."""
     flip_rate: float = Field(default=0.15, ge=0, lt=0.5)
@@ -184,7 +185,7 @@ class QualitySettings(Section):
     tie_margin: float = Field(default=0.05, ge=0)
     """gold: difference of gold scores up to which the judge calls a tie."""
     chat: ChatConfig = Field(default_factory=ChatConfig)
-    """pairwise: the model that compares."""
+    """pairwise, reference: the model that compares."""
 
     @field_validator("source", mode="before")
     @classmethod
@@ -240,8 +241,10 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "RunConfig":
-        if self.quality.source == "pairwise" and self.quality.chat.provider == "heuristic":
-            raise ValueError("quality.chat.provider is 'heuristic', but quality.source 'pairwise' needs 'openai' and a model")
+        if self.quality.source in ("pairwise", "reference") and self.quality.chat.provider == "heuristic":
+            raise ValueError(
+                f"quality.chat.provider is 'heuristic', but quality.source '{self.quality.source}' needs 'openai' and a model"
+            )
         if self.judge.protocol == "holistic" and self.evolver.enabled:
             raise ValueError(
                 "judge.protocol 'holistic' tells no criterion from another, which the evolver needs: set evolver.enabled=false, or "

@@ -112,14 +112,19 @@ def open_quality(
 ):
     """Q as configured. Raises ``ConfigError`` for ``gold`` over tasks without gold checks."""
     from agents.roles import open_chat
-    from training.reward.quality import GoldOrder, NoOrder, PairwiseOrder
+    from training.reward.quality import GoldOrder, NoOrder, PairwiseOrder, ReferenceOrder
 
     settings = config.quality
     if settings.source == "off":
         return NoOrder()
-    if settings.source == "pairwise":
+    if settings.source in ("pairwise", "reference"):
         chat = open_chat(settings.chat, "quality.chat", traffic)
-        return PairwiseOrder(chat, config.limits.concurrency, cache, settings.chat.identity)
+        pairwise = PairwiseOrder(chat, config.limits.concurrency, cache, settings.chat.identity)
+        if settings.source == "pairwise":
+            return pairwise
+        if all(task.reference is None for task in tasks):
+            raise ConfigError("quality.source is 'reference', but no task has a reference answer; use 'pairwise' or 'off'")
+        return ReferenceOrder(pairwise)
     missing = [t.id for t in tasks if gold is None or not gold.covers(t.id)]
     if missing or gold is None:
         raise ConfigError(
