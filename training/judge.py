@@ -81,8 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_check(arguments: argparse.Namespace, config: RunConfig) -> int:
-    from training.reward.known_answers import questions
-    from training.reward.preflight import preflight
+    from training.reward.trials.known_answers import questions
+    from training.reward.trials.preflight import preflight
 
     with rubric_judge(config, None) as (judge, traffic), progress(len(list(questions()))) as tick:
         found = preflight(judge, _name(config), config.reward.max_unscored, tick)
@@ -91,7 +91,7 @@ def run_check(arguments: argparse.Namespace, config: RunConfig) -> int:
 
 
 def run_audit(arguments: argparse.Namespace, config: RunConfig) -> int:
-    from training.reward.audit import audit, load_hacks
+    from training.reward.trials.audit import audit, load_hacks
 
     hacks = load_hacks(arguments.hacks)
     with rubric_judge(config, arguments.cache) as (judge, traffic), progress(len(hacks)) as tick:
@@ -103,8 +103,8 @@ def run_audit(arguments: argparse.Namespace, config: RunConfig) -> int:
 def run_agree(arguments: argparse.Namespace, config: RunConfig) -> int:
     if arguments.set == "llmbar":
         return _agree_on_orders(arguments, config)
-    from training.reward.agreement import agreement, responses, sample
-    from training.reward.annotated import load_statements
+    from training.reward.trials.agreement import agreement, responses, sample
+    from training.reward.trials.annotated import load_statements
 
     statements = sample(load_statements(arguments.set, arguments.data), arguments.limit, config.seed)
     with rubric_judge(config, arguments.cache) as (judge, traffic), progress(responses(statements)) as tick:
@@ -114,8 +114,8 @@ def run_agree(arguments: argparse.Namespace, config: RunConfig) -> int:
 
 
 def _agree_on_orders(arguments: argparse.Namespace, config: RunConfig) -> int:
-    from training.reward.agreement import order_agreement, sample
-    from training.reward.annotated import load_pairs
+    from training.reward.trials.agreement import order_agreement, sample
+    from training.reward.trials.annotated import load_pairs
 
     with quality_judge(config, arguments.cache) as (quality, traffic):
         pairs = sample(load_pairs(arguments.data), arguments.limit, config.seed)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.fake_openai import FakeOpenAI, prompt_of, reply
-from tests.training.reward.judges import KnownChat
-from tests.training.reward.test_audit import HACKS, truth
-from tests.training.reward.test_preflight import right, yes
+from tests.training.reward.trials.test_audit import HACKS, truth
+from tests.training.reward.trials.test_preflight import right, yes
+from tests.training.reward.trials.judges import KnownChat
 from training.judge import main
 
 MODEL = ["judge.model=fake-judge"]
@@ -190,7 +190,7 @@ def test_a_real_endpoint_is_checked_over_http(monkeypatch, capsys):
 
 
 def test_the_page_names_every_subcommand_and_threshold():
-    from training.reward.preflight import RIGHT_ON_ANSWERS, RIGHT_ON_WORTHLESS
+    from training.reward.trials.preflight import RIGHT_ON_ANSWERS, RIGHT_ON_WORTHLESS
 
     page = (Path(__file__).parents[2] / "docs" / "judge.md").read_text()
     for command in ("check", "audit", "agree"):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.training.reward.judges import KnownChat, tick
+from tests.training.reward.trials.judges import KnownChat, tick
 from training.reward.judge import Judge, is_empty
-from training.reward.known_answers import KINDS, TASKS, WORTHLESS, questions
-from training.reward.preflight import preflight
+from training.reward.trials.known_answers import KINDS, TASKS, WORTHLESS, questions
+from training.reward.trials.preflight import preflight
 
 TRUTH = {
     (task.answer(kind), (c.text if c.levels is None else "levels")): (met, c.levels is not None)

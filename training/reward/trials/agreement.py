@@ -15,10 +15,10 @@ import numpy as np
 from agents.statistics import interval
 from memory.decision import Interval
 from memory.task import Verdict
-from training.reward.annotated import HumanVerdicts, OrderedPair
 from training.reward.judge import Judge, JudgeItem
 from training.reward.quality import PairwiseOrder
-from training.reward.trial import Share, Tick, judge_each, share, table, unscored_lines
+from training.reward.trials.annotated import HumanVerdicts, OrderedPair
+from training.reward.trials.trial import Share, Tick, judge_each, share, table, unscored_lines
 
 RESAMPLES = 2000
 LEVEL = 0.95

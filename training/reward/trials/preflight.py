@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from memory.task import Verdict
 from training.reward.judge import Judge
-from training.reward.known_answers import KINDS, TASKS, WORTHLESS, Kind, KnownTask, questions
 from training.reward.score import score
-from training.reward.trial import Tick, excerpt, judge_each, table, unscored_lines
+from training.reward.trials.known_answers import KINDS, TASKS, WORTHLESS, Kind, KnownTask, questions
+from training.reward.trials.trial import Tick, excerpt, judge_each, table, unscored_lines
 
 RIGHT_ON_WORTHLESS = 0.95
 """Least share of right verdicts on worthless answers (empty, refusal, echoes). Ours: a policy finds whatever earns points without

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from memory.errors import TaskError
-from tests.training.reward.judges import KnownChat, tick
-from training.reward.audit import Hack, audit, false_credit, load_hacks, refused
+from tests.training.reward.trials.judges import KnownChat, tick
 from training.reward.judge import Judge
-from training.reward.trial import share
+from training.reward.trials.audit import Hack, audit, false_credit, load_hacks, refused
+from training.reward.trials.trial import share
 
-DATA = Path(__file__).parents[3] / "../shared/data/reward_hacks.jsonl"
+DATA = Path(__file__).parents[4] / "../shared/data/reward_hacks.jsonl"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="shared/data/reward_hacks.jsonl is not beside the project")
 
 

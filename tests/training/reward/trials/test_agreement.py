@@ -10,13 +10,13 @@ import pytest
 
 from memory.errors import TaskError
 from memory.task import Criterion, Message, Verdict
-from tests.training.reward.judges import KnownChat, tick
-from training.reward.agreement import Agreement, agreement, kappa, kappa_interval, order_agreement, sample, tabulate
-from training.reward.annotated import HumanVerdicts, load_file, load_pairs, load_statements
+from tests.training.reward.trials.judges import KnownChat, tick
 from training.reward.judge import Judge
 from training.reward.quality import PairwiseOrder
+from training.reward.trials.agreement import Agreement, agreement, kappa, kappa_interval, order_agreement, sample, tabulate
+from training.reward.trials.annotated import HumanVerdicts, load_file, load_pairs, load_statements
 
-DATA = Path(__file__).parents[3] / "../shared/data"
+DATA = Path(__file__).parents[4] / "../shared/data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="shared/data is not beside the project")
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 from memory.errors import TaskError, nearest
 from memory.task import Criterion, Message, Task
 from training.reward.quality import QualityPair
-from training.reward.trial import read_rows, read_text
+from training.reward.trials.trial import read_rows, read_text
 
 SOURCES = {
     "kqa": "https://github.com/Itaymanes/K-QA",

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator, 
 
 from memory.task import Criterion, Message, Verdict
 from training.reward.judge import Judge, JudgeItem
-from training.reward.trial import Share, Tick, excerpt, judge_each, read_rows, share, table, unscored_lines
+from training.reward.trials.trial import Share, Tick, excerpt, judge_each, read_rows, share, table, unscored_lines
 
 WORST = 5
 """Examples in a report."""
