@@ -20,51 +20,55 @@ from training.reward.lexicon import (
 )
 
 LONG_COPY = 12
-"""Words in a row that make a copy of the prompt, or twice as many characters where a script has no spaces. Honest answers quote names
-and titles, which are shorter."""
+"""Words in a row that make a copy of the prompt, or twice as many characters where a script has no spaces. Honest answers
+quote names and titles, which are shorter."""
 
 DEMANDED_COPY = 4
 """Words from which a text that a rule demands is cut out whole (an end phrase); shorter ones are words like any other."""
 
 ENGLISH = 0.15
-"""Share of English function words from which a text is English. GPT-4's English answers of 25 words and more have 0.18 and more, but for
-lists, tables and markup; its answers in other languages that are written in Latin letters have 0.12 at most, one German one 0.16."""
+"""Share of English function words from which a text is English. GPT-4's English answers of 25 words and more have 0.18 and
+more, but for lists, tables and markup; its answers in other languages that are written in Latin letters have 0.12 at most,
+one German one 0.16."""
 
 SHORT_WORD = 4
 """Letters from which a word can name a topic where function words are not known: in languages other than English."""
 
 LONG, SAYING_LONG = 150, 6
-"""An English text of so many words says something in so many distinct ones that are neither common nor the prompt's. GPT-4's 299 such
-answers have 6 and more; filler of common phrases has 7 at most, since its phrases come round again."""
+"""An English text of so many words says something in so many distinct ones that are neither common nor the prompt's. GPT-4's
+299 such answers have 6 and more; filler of common phrases has 7 at most, since its phrases come round again."""
 
 MIDDLE, SAYING = 25, 0.035
-"""Of an English text of so many words, the same as a share. All but one of GPT-4's 143 such answers have 0.038 and more; common phrases
-have 0.036 at most, even with words of the prompt in them."""
+"""Of an English text of so many words, the same as a share. All but one of GPT-4's 143 such answers have 0.038 and more;
+common phrases have 0.036 at most, even with words of the prompt in them."""
 
 FEW_HITS = 4
-"""Words of the topic that say nothing by themselves: whoever copies keywords into filler has so many at hand. A summary has more."""
+"""Words of the topic that say nothing by themselves: whoever copies keywords into filler has so many at hand. A summary has
+more."""
 
 OWN = 0.06
-"""Of its first hundred words, the share of uncommon ones of its own by which a text shows that it is about something. GPT-4's answers
-without a word of the prompt have 0.056 and more, from 60 words on 0.16; common phrases have up to 0.04."""
+"""Of its first hundred words, the share of uncommon ones of its own by which a text shows that it is about something. GPT-4's
+answers without a word of the prompt have 0.056 and more, from 60 words on 0.16; common phrases have up to 0.04."""
 
 SENTENCES = 0.06
-"""Share of function words below which an English text is no sentences. GPT-4's answers that share fewer than two words with the prompt
-have 0.067 and more, but for a list of names; Latin filler has 0.05 and heaps of words have none."""
+"""Share of function words below which an English text is no sentences. GPT-4's answers that share fewer than two words with
+the prompt have 0.067 and more, but for a list of names; Latin filler has 0.05 and heaps of words have none."""
 
 _LANGUAGES = (
-    "afrikaans|albanian|amharic|arabic|armenian|basque|bengali|bulgarian|burmese|cantonese|catalan|chinese|croatian|czech|danish|dutch"
-    "|estonian|farsi|finnish|french|georgian|german|greek|gujarati|hausa|hebrew|hindi|hungarian|icelandic|indonesian|irish|italian"
-    "|japanese|kannada|kazakh|khmer|korean|lao|latin|latvian|lithuanian|malay|malayalam|mandarin|marathi|mongolian|nepali|norwegian"
-    "|pashto|persian|polish|portuguese|punjabi|romanian|russian|serbian|sinhala|slovak|slovenian|somali|spanish|swahili|swedish"
-    "|tagalog|tamil|telugu|thai|tibetan|turkish|ukrainian|urdu|uzbek|vietnamese|welsh|yoruba|zulu"
+    "afrikaans|albanian|amharic|arabic|armenian|basque|bengali|bulgarian|burmese|cantonese|catalan|chinese|croatian"
+    "|czech|danish|dutch|estonian|farsi|finnish|french|georgian|german|greek|gujarati|hausa|hebrew|hindi|hungarian"
+    "|icelandic|indonesian|irish|italian|japanese|kannada|kazakh|khmer|korean|lao|latin|latvian|lithuanian|malay"
+    "|malayalam|mandarin|marathi|mongolian|nepali|norwegian|pashto|persian|polish|portuguese|punjabi|romanian|russian"
+    "|serbian|sinhala|slovak|slovenian|somali|spanish|swahili|swedish|tagalog|tamil|telugu|thai|tibetan|turkish"
+    "|ukrainian|urdu|uzbek|vietnamese|welsh|yoruba|zulu"
 )
 _NAMED_LANGUAGE = re.compile(
     rf"\b(?:{_LANGUAGES}|english|deutsch|englisch\w*|español|inglés|français|anglais|italiano|inglese|português|inglês)\b"
     r"|[英中法德日韩韓俄葡泰]文|[英汉漢法德日韩韓俄泰][语語]|西班牙|葡萄牙|意大利|阿拉伯|翻[译譯]|한국어|영어|일본어|русск|английск"
 )
 _ASKED_LANGUAGE = re.compile(
-    rf"\b(?:in|into|using|use|only|entirely|speak)\s+(?:(?:the|a|an|only|entirely|simple)\s+){{0,2}}(?:{_LANGUAGES})\b(?! \w+ of\b)"
+    rf"\b(?:in|into|using|use|only|entirely|speak)\s+(?:(?:the|a|an|only|entirely|simple)\s+){{0,2}}(?:{_LANGUAGES})\b"
+    r"(?! \w+ of\b)"
     rf"|\b(?:{_LANGUAGES})\s+(?:translation|version|only)\b|\btranslat\w+"
 )
 
@@ -139,7 +143,8 @@ class Answer:
         return self.own_of(self.body)
 
     def own_of(self, words: Sequence[str]) -> set[str]:
-        """What among ``words`` is uncommon and comes from neither the prompt nor the rules; the numbers of a calculation as well."""
+        """What among ``words`` is uncommon and comes from neither the prompt nor the rules; the numbers of a calculation as
+        well."""
         own = set(content(words, VAGUE_STEMS)) - self.prompt_roots - self.given
         return own | {word for word in words if word.isnumeric()} if "=" in self.text else own
 

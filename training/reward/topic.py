@@ -1,8 +1,8 @@
 """Whether a response takes up what its prompt is about, as far as that shows without understanding either.
 
-Text that was made without reading the prompt cannot hold what only the prompt says: the words of its topic, or the form of the
-verse, riddle or list that it asks for. So one of these is demanded, and enough words beside them to say something. Words that the
-rubric's rules demand prove nothing, since whoever knows the rules writes them without the prompt.
+Text that was made without reading the prompt cannot hold what only the prompt says: the words of its topic, or the form of
+the verse, riddle or list that it asks for. So one of these is demanded, and enough words beside them to say something.
+Words that the rubric's rules demand prove nothing, since whoever knows the rules writes them without the prompt.
 """
 
 import re
@@ -17,22 +17,24 @@ BRIEF = 5
 """Words of a brief answer. GPT-4's answers to plain questions without a word of the prompt have at most five."""
 
 SHORT, OWN_SHORT = 12, 0.2
-"""Words of a name, a tagline or another wording of a sentence, and the share of uncommon ones among them. GPT-4's without a word of
-the prompt have 6 to 12 words and a share of 0.33 and more; common phrases have up to 0.18."""
+"""Words of a name, a tagline or another wording of a sentence, and the share of uncommon ones among them. GPT-4's without a
+word of the prompt have 6 to 12 words and a share of 0.33 and more; common phrases have up to 0.18."""
 
 VERSE_LINE, LIST_LINE, LINES = 10, 5, 3
-"""Words per line at most, on average, of verse (honest answers: 3.2 to 9.3) and of a list of names (1 to 3), and lines at least."""
+"""Words per line at most, on average, of verse (honest answers: 3.2 to 9.3) and of a list of names (1 to 3), and lines at
+least."""
 
 SAME_FRAME = 3
-"""Sentences that differ in words of the prompt alone from which a text was filled in and not written, if they are half of it. No honest
-answer has so many."""
+"""Sentences that differ in words of the prompt alone from which a text was filled in and not written, if they are half of it.
+No honest answer has so many."""
 
 ASSERTED = 2
-"""Uncommon words of its own that a sentence has in which a demanded word is used; in filler it stands alone or among common ones."""
+"""Uncommon words of its own that a sentence has in which a demanded word is used; in filler it stands alone or among common
+ones."""
 
 FOREIGN = 15
-"""Words of a text in another language that is not short by nature. GPT-4's have 17 and more; "This is an answer. We hope that it is
-useful. Thank you." has 7 to 14 in 18 of the 22 languages of IFEval."""
+"""Words of a text in another language that is not short by nature. GPT-4's have 17 and more; "This is an answer. We hope that
+it is useful. Thank you." has 7 to 14 in 18 of the 22 languages of IFEval."""
 
 _YES_NO = re.compile(
     r"(?:^|[.!?\n:,;\"(]\s*)(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|am|must|may|might)(?:n't)?\b"
@@ -41,8 +43,8 @@ _YES_NO = re.compile(
 _OPTIONS = re.compile(r"\([a-d]\)|\b[a-d][.)]|\b(?:choose|which|options?|one of|(?:yes|true) or (?:no|false)|or \"my)\b|选|哪")
 _COMPOSE = re.compile(r"\b(?:write|compose|draft)\b|写|撰")
 _ON_TEXT = re.compile(
-    r"\b(?:following|rewrite|extract|summar\w+|quote|correct|proofread|fix|edit|capitali\w+|convert|format|copy|span|identify|find|select"
-    r"|which|choose|bullets?|only output)\b|下列|以下|摘|选|找出"
+    r"\b(?:following|rewrite|extract|summar\w+|quote|correct|proofread|fix|edit|capitali\w+|convert|format|copy|span|identify"
+    r"|find|select|which|choose|bullets?|only output)\b|下列|以下|摘|选|找出"
 )
 _NAME = r"\bnames? (?:for|that)\b|(?:\A|[.!?\n]\s*)name\b|\b(?:nicknames?|names|synonyms?|another word)\b|名字|起名"
 _ONE_NAME = re.compile(_NAME)
@@ -66,6 +68,7 @@ _CODE_TEXT = re.compile(
     r"^\s*(?:def|class|import|from|function|public|const|let|var|#include|select)\b|[{};]\s*$|=>|</?\w+>|^\s*#!", re.M | re.I
 )
 _DRAWING = re.compile(r"\b(?:ascii|emojis?|draw)\b|表情")
+_ITEM = re.compile(r"^\s*\d+[.)](?=\s)", re.M)
 _SENTENCE_END = re.compile(r"[.!?;。！？；।۔\n]+")
 _VERDICTS = frozenset("yes no maybe true false yeah nope 是 不 否 对 有 没".split())
 _VAGUE_ROOTS = frozenset(stem[:ROOT] for stem in VAGUE_STEMS)
@@ -97,7 +100,8 @@ def _is_filled_in(answer: Answer) -> bool:
 
 
 def _shares_topic(answer: Answer) -> bool:
-    """One common word of the prompt occurs in any text, and any word in a heap of words: there it takes two, or words of its own."""
+    """One common word of the prompt occurs in any text, and any word in a heap of words: there it takes two, or words of its
+    own."""
     if len(answer.hits) >= 2:
         return True
     if answer.size > SHORT and not answer.has_sentences:
@@ -128,7 +132,7 @@ def _has_asked_form(answer: Answer) -> bool:
         return True
     if _DRAWING.search(request) and 2 * sum(map(len, answer.words)) <= len("".join(answer.text.split())):
         return True
-    numbers = sum(word.isnumeric() for word in body)
+    numbers = sum(word.isnumeric() for word in body) - len(_ITEM.findall(answer.text))
     if answer.size <= BRIEF:
         if body[0] in _VERDICTS and _YES_NO.search(request):
             return True

@@ -21,22 +21,26 @@ from training.reward.lexicon import tokens
 DATA = Path(__file__).parents[3] / "../shared/data"
 needs = pytest.mark.skipif(not DATA.exists(), reason="needs the data sets in ../shared/data")
 
-PLAIN = """This is a complete response to what was asked. Here are some points that are worth noting. There are several aspects to
-consider in this matter. Each part is presented in a clear and simple way. The main idea is explained in the following lines. Many
-people will find this useful in their daily life. We should also look at the other side of things. Some details may change over time.
-Overall this gives a good picture of the situation. On the one hand there are advantages. It helps to take one step at a time."""
-PHRASES = """In today's fast-paced world, quality matters more than ever before. Success comes from hard work, dedication and attention
-to detail. By staying focused, we can overcome any challenge that comes our way. Experts agree that a balanced perspective is essential.
-Every challenge is an opportunity in disguise. Please take a moment to think about what this means for you. There are many different
-opinions, and all of them deserve respect. Sometimes things do not go as planned, and that is fine. If you have any questions, do not
-hesitate to reach out. Nobody knows for sure what tomorrow will bring. A good start is half of the work."""
-LATIN = """Lorem ipsum dolor sit amet consectetur adipiscing elit. Sed do eiusmod tempor incididunt ut labore et dolore magna aliqua. Ut
-enim ad minim veniam quis nostrud exercitation ullamco laboris. Nisi ut aliquip ex ea commodo consequat."""
-TALE = """The old lighthouse keeper climbed the spiral stairs with a lantern in his hand. Below him, grey waves broke against the black
-rocks. A gull screamed and vanished into the fog. Far out, a fishing boat rolled slowly toward the shore. The kettle hissed on the iron
-stove. Rain tapped at the window like a nervous guest. A brown spider had spun its web above the logbook. Somewhere a dog barked at the
-tide. The keeper buttoned his coat and smiled. They always dropped their brushes from the gallery."""
-HEAP = "apple river window paper green stone music garden cloud winter bridge silver forest pencil orange castle button engine".split()
+PLAIN = """This is a complete response to what was asked. Here are some points that are worth noting. There are several
+aspects to consider in this matter. Each part is presented in a clear and simple way. The main idea is explained
+in the following lines. Many people will find this useful in their daily life. We should also look at the other
+side of things. Some details may change over time. Overall this gives a good picture of the situation. On the
+one hand there are advantages. It helps to take one step at a time."""
+PHRASES = """In today's fast-paced world, quality matters more than ever before. Success comes from hard work, dedication and
+attention to detail. By staying focused, we can overcome any challenge that comes our way. Experts agree that a
+balanced perspective is essential. Every challenge is an opportunity in disguise. Please take a moment to think
+about what this means for you. There are many different opinions, and all of them deserve respect. Sometimes
+things do not go as planned, and that is fine. If you have any questions, do not hesitate to reach out. Nobody
+knows for sure what tomorrow will bring. A good start is half of the work."""
+LATIN = """Lorem ipsum dolor sit amet consectetur adipiscing elit. Sed do eiusmod tempor incididunt ut labore et dolore
+magna aliqua. Ut enim ad minim veniam quis nostrud exercitation ullamco laboris. Nisi ut aliquip ex ea commodo
+consequat."""
+TALE = """The old lighthouse keeper climbed the spiral stairs with a lantern in his hand. Below him, grey waves broke
+against the black rocks. A gull screamed and vanished into the fog. Far out, a fishing boat rolled slowly toward
+the shore. The kettle hissed on the iron stove. Rain tapped at the window like a nervous guest. A brown spider
+had spun its web above the logbook. Somewhere a dog barked at the tide. The keeper buttoned his coat and smiled.
+They always dropped their brushes from the gallery."""
+HEAP = "apple river window paper green stone music garden cloud winter bridge silver forest pencil orange castle".split()
 IN_LANGUAGE = {
     "ar": "هذه إجابة. نأمل أن تكون مفيدة لك. شكرا جزيلا.",
     "bg": "Това е отговор. Надяваме се, че ще бъде полезен за вас. Благодаря.",
@@ -197,7 +201,11 @@ def passing(ifeval, answers: Callable[[str], str]) -> float:
 
 
 def filler(ifeval, source: Callable[[str], Iterator[str]], least: int = 2) -> Callable[[str], str]:
-    return lambda prompt: Filler(*ifeval[prompt][:2], source(prompt), least).text()
+    def text(prompt: str) -> str:
+        ids, arguments, _ = ifeval[prompt]
+        return Filler(ids, arguments, source(prompt), least).text()
+
+    return text
 
 
 # ---- filler and honest answers on IFEval ----
@@ -216,7 +224,7 @@ def test_so_does_filler_of_another_length(ifeval, least):
 
 
 def test_a_tale_about_something_else_passes_where_nothing_in_particular_was_asked_for(ifeval):
-    """It has content; only poems, jokes and languages leave it a gap. Measured: 8.5 to 10.7 %."""
+    """It has content; only poems, jokes and languages leave it a gap. Measured: 8 to 12 %."""
     share = passing(ifeval, filler(ifeval, lambda prompt: itertools.cycle(sentences_of(TALE))))
     assert share < 0.12, f"{share:.1%}"
 
@@ -237,7 +245,7 @@ def copying(text: str) -> Callable[[str], Iterator[str]]:
 
 
 def test_filler_with_words_of_the_prompt_is_harder_and_still_mostly_refused(ifeval):
-    """Measured: 7 to 10 %, of single sentences 20 %. In a tale, which says something, words of the prompt carry 47 to 77 % through."""
+    """Measured: 7 to 10 %, of single sentences 20 %. In a tale, which says something, they carry 47 to 77 % through."""
     for text in (PLAIN, PHRASES):
         share = passing(ifeval, filler(ifeval, copying(text), 4))
         assert share < 0.15, f"{share:.1%}"
@@ -252,7 +260,7 @@ def test_gpt4_loses_under_two_percent_of_its_answers(ifeval):
 
 
 def test_answers_that_no_number_was_set_on_pass_as_well():
-    """Measured: 1.0 % of the physicians' answers and 5.1 % of the answers to IFBench are refused, those with broken ones among them."""
+    """Measured: 1.0 % of the physicians' answers and 5.1 % of the answers to IFBench are refused, broken ones among them."""
     if not DATA.exists():
         pytest.skip("needs ../shared/data/kqa and ifbench")
     physicians = [judged(row["Question"], row["Free_form_answer"]) for row in lines("kqa/questions_w_answers.jsonl")]
@@ -335,9 +343,11 @@ HONEST = [
     ("Describe your garden in lowercase.", "my garden has a pond, two apple trees and a very lazy cat."),
     ("Fill in the form with placeholders: name, address and city of the sender.", "[name]\n[address]\n[city]"),
     ("Write 'hello' 20 times.", "hello " * 20),
+    ("Proofread: the quick brown fox jumps over the lazy dog.", "The quick brown fox jumps over the lazy dog."),
     ("Convert to uppercase: the quick brown fox jumps over the lazy dog", "THE QUICK BROWN FOX JUMPS OVER THE LAZY DOG"),
     (
-        "Extract the first sentence of the following text. Ravens are clever birds that can use tools and plan for the next day. They live in pairs.",
+        "Extract the first sentence of the following text. Ravens are clever birds that can use tools and plan for the next "
+        "day. They live in pairs.",
         "Ravens are clever birds that can use tools and plan for the next day.",
     ),
     (
@@ -359,6 +369,8 @@ HONEST = [
         "Der Hund meiner Nachbarin heißt Bruno und bellt jeden Morgen den Briefträger an.",
     ),
     ("Напиши два предложения о зиме в Москве.", "Зимой в Москве рано темнеет. Люди греются чаем и катаются на коньках."),
+    ("What does the <think> tag do?", "The <think> tag marks what a model thinks before it answers."),
+    ("What is the capital of Japan?", "<think>\nEasy.\n</think>\n\nTokyo"),
     ("水是湿的吗？", "是的。"),
     ("日本的首都是哪里？", "东京"),
     ("给我的咖啡店起一个名字", "拾光小馆"),
@@ -384,10 +396,15 @@ REPEAT = "Write a limerick about a tailor from Ghent who lost his thimble in the
 def test_an_answer_may_repeat_the_prompt_first_where_it_goes_on():
     rubric = by_rules(Rule(name="combination:repeat_prompt", args={"prompt_to_repeat": REPEAT}))
     prompt = f"{REPEAT} First repeat the request above word for word, then give your answer."
-    verse = "A tailor in Ghent, soaked to the skin,\nhunted his thimble of tin.\nIt had rolled down a drain\nin the worst of the rain,\nso he sews with a dented old pin."
+    verse = (
+        "A tailor in Ghent, soaked to the skin,\nhunted his thimble of tin.\nIt had rolled down a drain\n"
+        "in the worst of the rain,\nso he sews with a dented old pin."
+    )
     assert judged(prompt, f"{REPEAT}\n\n{verse}", rubric) is None
     assert judged(prompt, REPEAT, rubric) == "the response only repeats the prompt"
-    assert judged(prompt, f"{REPEAT}\n\n{PLAIN}", rubric) is not None
+    elsewhere = "A gull screamed and vanished into the fog. A brown spider had spun its web above the logbook."
+    assert judged(prompt, f"{REPEAT}\n\n{elsewhere}", rubric) is not None
+    assert judged(prompt, f"{REPEAT}\n\n{elsewhere}") is not None
 
 
 def test_what_rules_demand_is_no_sign_of_reading_the_prompt():
@@ -404,6 +421,7 @@ NOTHING = [
     ("Is water wet?", " \n\u200b\t\ufeff", "empty"),
     ("Is water wet?", "<think>It is, since it wets.</think>\n", "empty"),
     ("Is water wet?", "<think>It is, since it", "empty"),
+    ("Is water wet?", "It is, since it wets.\n</think>\n\n", "empty"),
     ("Is water wet?", "...!?", "no words"),
     ("Is water wet?", "\ufffd\ufffda\ufffd\ufffd\ufffd", "unreadable"),
     ("Write about my dog.", "dog dog dog dog dog dog", "one word"),
@@ -434,6 +452,7 @@ OFF_TOPIC = [
     ("Write a letter to the bank about my lost card.", "asdf qwer zxcv lkjh poiu mnbv asdg qwet zxcb hjkl uiop vbnm dfgh"),
     ("Write a letter to the bank about my lost card.", TALE),
     ("Write a letter to the bank about my lost card.", "the"),
+    ("List 4 ways to save water.", "1.\n2.\n3.\n4.\nDone"),
     (
         "Write a letter to the bank about my lost card.",
         "This is about bank. This is about lost. This is about letter. This is about card.",
