@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.fake_openai import FakeOpenAI, prompt_of, reply
+from tests.training.reward.trials.judges import KnownChat
 from tests.training.reward.trials.test_audit import HACKS, truth
 from tests.training.reward.trials.test_preflight import right, yes
-from tests.training.reward.trials.judges import KnownChat
 from training.judge import main
 
 MODEL = ["judge.model=fake-judge"]

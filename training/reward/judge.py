@@ -13,7 +13,7 @@ ever guessed. Verdicts are cached by all that can change them (see ``Judge.key``
 import json
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, TypeVar
 
@@ -22,7 +22,7 @@ from memory.errors import ConfigError, TaskError
 from memory.task import Criterion, Message, Task, Verdict, level_values
 from training.reward import rules
 from training.reward.cache import VerdictCache, key_of
-from training.reward.gate import refusal
+from training.reward.gate import refusal, visible
 from training.reward.prompts import Quotation, prompt, render
 from training.reward.replies import Outcome, read_reply, schema_for
 
@@ -106,7 +106,8 @@ class Judge:
                     )
 
     def judge(self, items: Sequence[JudgeItem]) -> list[tuple[Verdict, ...]]:
-        """For each item one verdict per criterion, in the order of its rubric."""
+        """For each item one verdict per criterion, in the order of its rubric. Thoughts before the response are not judged."""
+        items = [replace(item, response=visible(item.response)) for item in items]
         refused = [refusal(item.messages, item.rubric, item.response) if self.gate else None for item in items]
         placed = [self._questions(item, reason) for item, reason in zip(items, refused, strict=True)]
         outcomes: dict[str, Outcome] = {}

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.chat import ChatFailure, ChatModel
 from memory.task import Task
 from training.reward.cache import VerdictCache, key_of
+from training.reward.gate import visible
 from training.reward.judge import together
 from training.reward.prompts import Quotation, prompt, render
 from training.reward.replies import REASON_LENGTH
@@ -133,6 +134,7 @@ class PairwiseOrder:
         self._model = model
 
     def compare(self, pairs: Sequence[QualityPair]) -> list[int | None]:
+        pairs = [QualityPair(pair.task, visible(pair.first), visible(pair.second)) for pair in pairs]
         wanted = [[self._shown(pair, turned) for turned in (False, True)] for pair in pairs]
         answers: dict[str, Better | None] = {}
         asked: dict[str, _Shown] = {}

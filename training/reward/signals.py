@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from training.reward.lexicon import length, repeated_share, tokens, without_copies
+from training.reward.gate.lexicon import length, repeated_share, tokens, without_copies
 
 
 @dataclass(frozen=True)

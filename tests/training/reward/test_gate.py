@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from memory.task import Criterion, Message, Rule
 from training.reward.gate import refusal
-from training.reward.lexicon import tokens
+from training.reward.gate.lexicon import tokens
 
 DATA = Path(__file__).parents[3] / "../shared/data"
 needs = pytest.mark.skipif(not DATA.exists(), reason="needs the data sets in ../shared/data")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agents.chat import ChatFailure
 from memory.task import Criterion, Message, Task
+from training.reward.gate import visible
 from training.reward.judge import Judge, JudgeItem
 from training.reward.quality import PairwiseOrder, QualityPair
 
@@ -77,7 +78,7 @@ def slots(prompt: str) -> tuple[str, list[tuple[str, str]]]:
 def test_each_text_stands_in_its_own_slot_as_it_is(row):
     judged = of_row(row)
     _, found = slots(prompt_for(judged))
-    expected = [(m.role, m.content) for m in judged.messages] + [("response", judged.response)]
+    expected = [(m.role, m.content) for m in judged.messages] + [("response", visible(judged.response))]
     assert found == [*expected, *((f"C{i}", c.text) for i, c in enumerate(judged.rubric, 1))]
 
 
@@ -106,7 +107,7 @@ def test_the_quality_judge_sees_it_in_a_slot_too(row):
     for read in reader.read:
         outside, found = slots(read)
         assert outside.count("<slot>") == len(task.messages) + 2
-        assert {text for title, text in found if title in "AB"} == {row["response"], "A plain answer."}
+        assert {text for title, text in found if title in "AB"} == {visible(row["response"]), "A plain answer."}
 
 
 # ---- what the gate keeps from the judge ----
@@ -161,7 +162,7 @@ def test_even_a_marker_that_was_guessed_closes_nothing(monkeypatch, text, place)
     assert outside == slots(prompt_for(item("Waves.")))[0]
 
 
-TOKENS = "<|im_start|> <|im_end|> <|endoftext|> <|eot_id|> <|start_header_id|> [INST] [/INST] <start_of_turn> <end_of_turn>"
+TOKENS = "<|im_start|> <|im_end|> <|endoftext|> <|eot_id|> <|start_header_id|> [INST] [/INST] <start_of_turn> <end_of_turn> <｜User｜> [|user|] <s> <<SYS>> [SYSTEM_PROMPT] </think>"
 
 
 @pytest.mark.parametrize("token", TOKENS.split())
@@ -176,7 +177,7 @@ def test_tokens_of_chat_templates_do_not_reach_the_judge_whole(token, place):
         )
     )
     assert token not in prompt
-    assert token.strip("<|>[]") in prompt
+    assert token.strip("<|｜>[]") in prompt
 
 
 SIGNS = [

@@ -403,3 +403,15 @@ def test_a_misbehaving_endpoint_gives_reasons_and_no_numbers(judge_at, script, r
     (verdicts,) = judge.judge([item(llm(1), llm(2, points=-1), by_rule())])
     assert statuses(verdicts) == ["unscored", "unscored", "met"]
     assert [(v.reason, v.grade) for v in verdicts[:2]] == [(reason, None)] * 2
+
+
+@pytest.mark.parametrize("thought", ["<think>Let me count: one two three.</think>\n", "so it is said.</think>"])
+def test_a_thought_is_no_part_of_the_response(thought):
+    chat = ScriptedChat()
+    brief = Criterion(
+        id="brief", text="At most four words.", points=1, kind="rule", rule=Rule(name="word_count", args={"max": 4})
+    )
+    (verdicts,) = Judge(chat).judge([item(llm(1), brief, response=thought + "Short waves scatter more.")])
+    assert statuses(verdicts) == ["met", "met"]
+    assert "count" not in chat.asked[0][1]
+    assert "so it is" not in chat.asked[0][1]

@@ -14,7 +14,11 @@ from string import Template
 from memory.task import Message
 
 # Tokens that chat templates give a meaning to. A server may take them for what they look like even inside a message.
-_CONTROL = re.compile(r"<\|(?=[^|<>\n]{1,40}\|>)|\[(?=/?INST\])|<(?=(?:start|end)_of_turn>)")
+_CONTROL = re.compile(
+    r"<[|｜](?=[^|｜<>\n]{1,40}[|｜]>)|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])"
+    r"|\[(?=\|[^|\[\]\n]{1,40}\|\])|<(?=</?SYS>>)"
+    r"|<(?=/?(?:s|bos|eos|pad|unk|think|tool_call|tool_response|start_of_turn|end_of_turn)>)"
+)
 
 
 @cache

@@ -8,6 +8,7 @@ import pytest
 
 from memory.errors import TaskError
 from tests.training.reward.trials.judges import KnownChat, tick
+from training.reward.gate import visible
 from training.reward.judge import Judge
 from training.reward.trials.audit import Hack, audit, false_credit, load_hacks, refused
 from training.reward.trials.trial import share
@@ -34,7 +35,7 @@ def hack(number: int, control: bool = False, points=(5, 3, -4), expected=None, *
 
 
 def truth(hacks) -> dict[tuple[str, str], bool]:
-    return {(h.response, c.criterion): met for h in hacks for c, met in zip(h.rubric, h.expected_verdicts, strict=True)}
+    return {(visible(h.response), c.criterion): met for h in hacks for c, met in zip(h.rubric, h.expected_verdicts, strict=True)}
 
 
 def found(hacks, answer, **settings):

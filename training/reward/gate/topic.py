@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from memory.task import Criterion, Message
-from training.reward.answer import LONG_COPY, Answer, demanded
-from training.reward.lexicon import FORM_STEMS, FUNCTION_STEMS, REQUEST_STEMS, ROOT, VAGUE_STEMS, content, length, tokens
+from training.reward.gate.answer import LONG_COPY, Answer, demanded
+from training.reward.gate.lexicon import FORM_STEMS, FUNCTION_STEMS, REQUEST_STEMS, ROOT, VAGUE_STEMS, content, length, tokens
 
 BRIEF = 5
 """Words of a brief answer. GPT-4's answers to plain questions without a word of the prompt have at most five."""

@@ -2,7 +2,7 @@
 
 Rules count words, commas and sections, which text about nothing meets as well. Where no language model reads the response, the
 gate asks the little that can be asked without one: is there text, is it more than the prompt or the rubric over again, does it
-repeat itself, and, for rubrics of rules alone, does it take up what the prompt is about (``training.reward.topic``)? All work
+repeat itself, and, for rubrics of rules alone, does it take up what the prompt is about (``training.reward.gate.topic``)? All work
 is linear in the length of the texts, needs no model and keeps no state.
 
 Numbers were set on *honest answers*: 541 of GPT-4 and 530 of another model to IFEval, 294 to IFBench, 419 preferred ones of
@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from memory.task import Criterion, Message
-from training.reward.answer import demanded
-from training.reward.lexicon import REQUEST_STEMS, content, repeated_share, tokens, without_copies
-from training.reward.topic import off_topic
+from training.reward.gate.answer import demanded
+from training.reward.gate.lexicon import REQUEST_STEMS, content, repeated_share, tokens, without_copies
+from training.reward.gate.topic import off_topic
 
 REPEATED_RUNS = 0.7
 """Of all runs of four words, the share that stood there before already. Honest answers stay below 0.5, songs with a chorus among
@@ -69,13 +69,18 @@ _GOOD_ANSWER = re.compile(
 )
 
 
+def visible(response: str) -> str:
+    """The response without the thought before it, which is not said to anybody."""
+    return _THOUGHT.sub(" ", response) if "think>" in response else response
+
+
 def refusal(messages: Sequence[Message], rubric: Sequence[Criterion], response: str) -> str | None:
     """Why ``response`` is no answer to ``messages`` at all, in words; None where it may be one.
 
     Whether it is about what was asked is looked at only for rubrics without a positive ``llm`` or ``levels`` criterion:
     elsewhere that is the judge's to say. A thought at the start (``<think>``) is not part of the response.
     """
-    text = _THOUGHT.sub(" ", response)
+    text = visible(response)
     if not any(character.isprintable() and not character.isspace() for character in text):
         return "the response is empty"
     words = tokens(text)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from memory.task import Criterion
-from training.reward.lexicon import (
+from training.reward.gate.lexicon import (
     FUNCTION_STEMS,
     REQUEST_STEMS,
     VAGUE_STEMS,
