@@ -21,6 +21,8 @@ MAX_STARTS = 1000
 """Opening braces tried in one reply: far more than prose has, and few enough that a degenerate reply costs no time."""
 
 Reason = Literal["timeout", "rate_limit", "refusal", "length", "parse", "server", "connection", "cancelled"]
+PASSING: frozenset[str] = frozenset({"timeout", "rate_limit", "server", "connection"})
+"""Reasons that lie with the endpoint and may pass with time."""
 
 
 class Price(BaseModel):
@@ -114,7 +116,8 @@ class ChatModel(Protocol):
 
 @dataclass
 class Usage:
-    """What a role has cost so far, failed calls included. ``seconds`` sums over calls, also over those made side by side."""
+    """What a role has cost so far, failed calls included. Times sum over calls also where those were made side by side: ``seconds``
+    from the call to its end, ``waited`` for the endpoint alone."""
 
     calls: int = 0
     requests: int = 0
@@ -122,6 +125,7 @@ class Usage:
     completion_tokens: int = 0
     usd: float = 0.0
     seconds: float = 0.0
+    waited: float = 0.0
     failures: Counter[Reason] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -129,10 +133,17 @@ class Usage:
     def tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
 
-    def add_request(self, prompt_tokens: int = 0, completion_tokens: int = 0, usd: float = 0.0) -> None:
+    def plain(self) -> dict[str, Any]:
+        """As plain data."""
+        with self._lock:
+            numbers = ("calls", "requests", "prompt_tokens", "completion_tokens", "usd", "seconds", "waited")
+            return {**{name: getattr(self, name) for name in numbers}, "failures": dict(self.failures)}
+
+    def add_request(self, prompt_tokens: int = 0, completion_tokens: int = 0, usd: float = 0.0, waited: float = 0.0) -> None:
         with self._lock:
             self.requests += 1
             self.usd += usd
+            self.waited += waited
             self.prompt_tokens += prompt_tokens
             self.completion_tokens += completion_tokens
 

@@ -41,6 +41,7 @@ CONNECTIONS_PER_CLIENT = 8
 """Requests that share a client's connection pool: the library walks through its whole pool at every request, so that one pool of
 64 costs three times the processor time of eight pools of 8 (measured by ``benchmarks.judge``)."""
 DETAIL_LENGTH = 300
+REJECTIONS = ("HTTP 401", "HTTP 403", "HTTP 404")
 
 # What servers say in a 5xx when they cannot do a way of asking for structure.
 _UNSUPPORTED = re.compile(
@@ -69,7 +70,8 @@ class OpenAIChat:
 
     Requests run on the event loop of ``traffic``, since only there can a deadline end a reply that trickles in for ever.
     ``close`` ends what is in flight as ``cancelled``. ``downgrade`` says in words which way of asking for structure the
-    endpoint lacks; it is found by the first calls, remembered, and None while the first way holds.
+    endpoint lacks; it is found by the first calls, remembered, and None while the first way holds. ``trouble`` is the last failure
+    in words. ``rejected`` says that the endpoint has never answered and refuses the key, the model or the address.
 
     Args:
         traffic: what the models of a run share; None opens one for this model alone.
@@ -80,6 +82,8 @@ class OpenAIChat:
         self.role = role
         self.usage = Usage()
         self.downgrade: str | None = None
+        self.trouble: str | None = None
+        self.rejected = False
         self._modes: tuple[Mode, ...] = MODES if config.structured == "auto" else (config.structured,)
         self._proven = len(self._modes) == 1  # nothing lower is left to try
         self._key = key
@@ -92,6 +96,7 @@ class OpenAIChat:
         # Clients of its own: the library's default one is shared by all models, hence by their event loops.
         self._clients: list[openai.AsyncOpenAI] = []
         self._free: list[openai.AsyncOpenAI] = []
+        self._answered = False
         self._closed = False
         self._closing = threading.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -217,18 +222,22 @@ class OpenAIChat:
 
     def _remember(self, modes: tuple[Mode, ...]) -> None:
         # Only the event loop comes here, so no lock is needed.
-        self._proven = True
+        self._proven = self._answered = True
+        self.rejected = False
         if len(modes) < len(self._modes):
             self.downgrade = f"{self.role}: the endpoint gave no valid reply by {self._modes[0]}, {modes[0]} is used from now on"
             self._modes = modes
             logger.warning(self.downgrade)
 
     def _failure(self, reason: Reason, detail: str) -> ChatFailure:
-        return ChatFailure(reason, " ".join(detail.replace(self._key, "***").split())[:DETAIL_LENGTH])
+        self.trouble = " ".join(detail.replace(self._key, "***").split())[:DETAIL_LENGTH]
+        self.rejected = not self._answered and detail.startswith(REJECTIONS)
+        return ChatFailure(reason, self.trouble)
 
     async def _ask(self, system: str, user: str, schema: type[T], mode: Mode, budget: int, left: float, turn: Turn) -> list[str]:
         """One request: the texts of the reply that may hold the object. Raises ``_Attempt``."""
         prompt_tokens = completion_tokens = 0
+        start = time.monotonic()
         try:
             async with asyncio.timeout(max(0.0, min(self.config.timeout, left))):
                 with self._client() as client:
@@ -255,7 +264,7 @@ class OpenAIChat:
             raise self._noted(_Attempt("server", found, again=True), mode) from None
         finally:
             usd = self.config.price.of(prompt_tokens, completion_tokens) if self.config.price else 0.0
-            self.usage.add_request(prompt_tokens, completion_tokens, usd)
+            self.usage.add_request(prompt_tokens, completion_tokens, usd, time.monotonic() - start)
             turn.tokens = prompt_tokens + completion_tokens
         self._health.answered()
         return texts

@@ -5,6 +5,7 @@ journal.jsonl   the truth (``memory.journal``)       metrics.jsonl   one line pe
 rollouts/       one JSONL per step or rehearsal      checkpoints/    trainer state and the state of the co-evolution
 index/          Chroma, derived from the journal     heartbeat.json  phase and step, for the console
 verdicts.sqlite what models said of responses, so that nothing is asked twice (one more file per further process)
+usage.json      what the models have cost, by role
 report.md, report.png, harness.yaml, policy/         at the end
 """
 
@@ -43,6 +44,7 @@ class RunDir:
         self.index = self.root / "index"
         self.rounds = self.root / "rounds.sqlite"
         self.heartbeat = self.root / "heartbeat.json"
+        self.usage = self.root / "usage.json"
         self.discarded = self.root / "discarded"
         self.harness = self.root / "harness.yaml"
         self.policy = self.root / "policy"

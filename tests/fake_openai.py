@@ -32,9 +32,7 @@ class FakeOpenAI:
         self._script = script
         self._now = 0
         self._lock = threading.Lock()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-        self._http.daemon_threads = True
-        self._http.block_on_close = False
+        self._http = _Server(("127.0.0.1", 0), _Handler)
         self._http.fake = self  # type: ignore[attr-defined]
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
@@ -59,6 +57,12 @@ class FakeOpenAI:
     def leave(self) -> None:
         with self._lock:
             self._now -= 1
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 256  # or many connections at once are refused by the operating system
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -153,7 +153,12 @@ class RewardSettings(Section):
     min_scored_share: float = Field(default=0.8, gt=0, le=1)
     """Share of a rubric's |points| that must be scored for a rollout to count; below it the rollout is unscored."""
     max_unscored: float = Field(default=0.2, ge=0, le=1)
-    """Share of unscored rollouts in a step above which the run stops with a message instead of training on noise."""
+    """Share of unscored rollouts in a step above which the run does not train on them: where the endpoint may come back, it pauses,
+    else it stops with a message."""
+    retry_every: float = Field(default=30.0, gt=0)
+    """Seconds before what was lost in an outage is asked for again; doubles with each try, up to ten times as long."""
+    max_pause: float = Field(default=24.0, gt=0)
+    """Hours of a pause after which the run stops with a checkpoint."""
     content_gate: bool | None = None
     """Give no credit to responses that are no answer at all: empty, the prompt or the rubric over again, degenerate, and for rubrics of
     rules alone off the topic. null: on, but for the laboratory, whose rules stand in for a judge."""

@@ -11,10 +11,11 @@ import numpy as np
 from memory.decision import Interval
 from memory.task import Task
 from training.config import RunConfig
-from training.reward.judge import Judge, JudgeItem
+from training.reward.judge import JudgeItem
 from training.reward.score import raw_score, score
 
 if TYPE_CHECKING:
+    from training.loop.patience import PatientJudge
     from training.loop.policy import Generate, Speaker
 
 RESAMPLES = 10_000
@@ -37,7 +38,7 @@ class HeldoutScores(NamedTuple):
 
 
 def evaluate(
-    config: RunConfig, tasks: Sequence[Task], generate: "Generate", speaker: "Speaker", judge: Judge, gold: Gold | None
+    config: RunConfig, tasks: Sequence[Task], generate: "Generate", speaker: "Speaker", judge: "PatientJudge", gold: Gold | None
 ) -> HeldoutScores:
     """Sample ``evaluation.samples`` responses per task and score them; the same seed at every evaluation of a run."""
     from training.loop.policy import derived_seed

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -15,6 +15,7 @@ from memory.pairs import CLASSES, mean_shares
 from memory.rundir import RunDir, write_atomic
 from memory.visit import Visit
 from training.evaluate import paired_difference
+from training.loop.ledger import Costs, costs_table, read_costs
 
 WINDOW = 0.2
 """First and last share of the steps that are compared."""
@@ -29,10 +30,11 @@ class RunRecords:
     evaluations: list[EvaluationRecord]
     harness: Harness
     metrics: list[dict[str, Any]]
+    costs: Costs = field(default_factory=dict)
 
     @classmethod
     def read(cls, run: RunDir) -> "RunRecords":
-        records = cls([], [], [], Harness(), [line for _, line in read_lines(run.metrics)])
+        records = cls([], [], [], Harness(), [line for _, line in read_lines(run.metrics)], read_costs(run.usage))
         for entry in read_journal(run.journal):
             match entry.record:
                 case Visit():
@@ -106,6 +108,8 @@ def summary(records: RunRecords, seconds: Mapping[str, float], provider: str) ->
         lines.append(
             f"| {name} | {sum(outcomes.values())} | {outcomes['accepted']} | {outcomes['rejected']} | {outcomes['inconclusive']} |"
         )
+    if costs := costs_table(records.costs):
+        lines += ["", *costs]
     total = sum(seconds.values())
     if total:
         split = ", ".join(

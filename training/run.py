@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from memory.errors import RunDirError, UserError
+from memory.errors import RunDirError, RunStop, UserError
 from memory.rundir import RunDir, write_atomic
 from training.config import RunConfig, load_config
 from training.halves import load_halves
@@ -135,7 +135,7 @@ def train_and_report(session, checkpoint: str | None) -> int:
     if checkpoint is not None:
         from training.loop.checkpoint import MARKER, read_state
 
-        session.coevolution.sampler.restore(read_state(Path(checkpoint) / MARKER)["sampler"])
+        session.coevolution.restore(read_state(Path(checkpoint) / MARKER))
     import torch
 
     trainer.share_harness()
@@ -144,6 +144,9 @@ def train_and_report(session, checkpoint: str | None) -> int:
         trainer.train(resume_from_checkpoint=checkpoint)
         state = "stopped" if session.callback.stop_asked else "finished"
         trainer.save_model(str(session.run.policy))
+    except RunStop:
+        state = "stopped"
+        raise
     except torch.OutOfMemoryError as error:
         raise UserError(
             "the accelerator ran out of memory; lower train.micro_batch_size or policy.max_completion_tokens, keep "

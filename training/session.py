@@ -194,8 +194,9 @@ def grpo_config(config: RunConfig, run: RunDir):
         "disable_tqdm": True,
         "shuffle_dataset": False,
         "dataloader_pin_memory": torch.cuda.is_available(),
-        # Other ranks wait at a collective while rank 0 runs the evolver (open-r1#620: the watchdog kills them otherwise).
-        "ddp_timeout": 6 * 3600,
+        # Other ranks wait at a collective while rank 0 runs the evolver or one of them pauses (open-r1#620: the watchdog kills them
+        # otherwise).
+        "ddp_timeout": int(3600 * (6 + config.reward.max_pause)),
         "model_init_kwargs": {"dtype": policy.dtype, "revision": policy.revision},
         "chat_template_kwargs": policy.chat_template_kwargs or None,
         "use_vllm": policy.vllm,
@@ -245,8 +246,11 @@ class Session:
     def __init__(self, config: RunConfig, run: RunDir, train: Sequence[Task], heldout: Sequence[Task]):
         from agents.roles import open_attributor, open_proposer
         from training.loop.coevolution import CoEvolution
+        from training.loop.ledger import Ledger
+        from training.loop.patience import Patience, PatientJudge, PatientOrder
         from training.loop.policy import Speaker
         from training.loop.progress import Progress
+        from training.reward.quality import PairwiseOrder, ReferenceOrder
 
         self.config = config
         self.run = run
@@ -258,14 +262,20 @@ class Session:
         self.attributor = open_attributor(config.evolver.attributor, self.traffic)
         self.proposer = open_proposer(config.evolver.proposer, self.traffic)
         self.progress = Progress(config.train.steps, run if is_main() else None, is_main())
+        self.patience = Patience(config.reward, self.progress)
+        judge = PatientJudge(open_judge(config, [*train, *heldout], self.traffic, self.verdicts), self.patience)
+        quality = open_quality(config, gold, train, self.traffic, self.verdicts)
+        if isinstance(quality, PairwiseOrder | ReferenceOrder):
+            quality = PatientOrder(quality, self.patience)
         self.coevolution = CoEvolution(
             config,
             train,
             heldout,
             Speaker(self.tokenizer, config.policy),
-            open_judge(config, [*train, *heldout], self.traffic, self.verdicts),
-            open_quality(config, gold, train, self.traffic, self.verdicts),
+            judge,
+            quality,
             self.progress,
+            Ledger(run.usage, self.traffic, is_main()),
             gold,
         )
         self.trainer = self._trainer()
@@ -299,6 +309,7 @@ class Session:
         callback = LoopCallback(trainer, alerts, self.run.metrics)
         trainer.add_callback(callback)
         stop_at_interrupt(callback)
+        self.patience.stop = lambda: callback.stop_asked
         self.callback = callback
         return trainer
 
@@ -347,6 +358,7 @@ class Session:
         for role in (co.judge, co.quality, self.attributor, self.proposer):
             if (chat := getattr(role, "chat", None)) is not None:
                 chat.close()
+        co.ledger.close()
         self.traffic.close()
         self.verdicts.close()
         if co.memory is not None:

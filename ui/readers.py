@@ -30,12 +30,13 @@ ENDED = ("finished", "stopped", "failed")
 
 @dataclass
 class Heartbeat:
-    """The last sign of life of a run."""
+    """The last sign of life of a run; a pause has a ``reason``."""
 
     phase: str
     step: int
     steps: int
     time: float
+    reason: str | None = None
 
     @property
     def ended(self) -> bool:
@@ -205,7 +206,11 @@ class RunReader:
         found = json.loads(self.run.heartbeat.read_text(encoding="utf-8"))
         try:
             self.view.heartbeat = Heartbeat(
-                phase=str(found["phase"]), step=int(found["step"]), steps=int(found["steps"]), time=float(found["time"])
+                phase=str(found["phase"]),
+                step=int(found["step"]),
+                steps=int(found["steps"]),
+                time=float(found["time"]),
+                reason=str(found["reason"]) if "reason" in found else None,
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError("expected phase, step, steps and time") from error

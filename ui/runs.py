@@ -19,6 +19,8 @@ def state_of(run: RunView, now: float) -> str:
     since = age(now - beat.time)
     if beat.stale(now):
         return f"stale: silent for {since} in phase {plain(beat.phase)}"
+    if beat.reason is not None:
+        return f"{plain(beat.phase)}: {plain(beat.reason)}"
     return f"running: {plain(beat.phase)}"
 
 

@@ -57,6 +57,12 @@ def test_a_live_run_is_not_stale(copied, open_page):
     assert open_page(copied.parent).dataframe[0].value["state"].tolist() == ["running: judge"]
 
 
+def test_a_paused_run_says_why(copied, open_page):
+    beat = {"phase": "paused", "step": 9, "steps": STEPS, "time": time.time() - 5, "reason": "40% is unscored (3 connection)"}
+    (copied / "heartbeat.json").write_text(json.dumps(beat))
+    assert open_page(copied.parent).dataframe[0].value["state"].tolist() == ["paused: 40% is unscored (3 connection)"]
+
+
 def test_a_folder_without_runs_says_what_to_do(tmp_path, open_page):
     assert "No runs in" in open_page(tmp_path / "nothing").info[0].value
 

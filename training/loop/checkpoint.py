@@ -16,8 +16,8 @@ from training.config import RunConfig
 from training.loop.coevolution import CoEvolution
 
 MARKER = "harnessrl.json"
-SCHEMA = 1
-FREE_TO_CHANGE = {"checkpoint", "evaluation", "train.report_to", "limits", "budget"}
+SCHEMA = 2
+FREE_TO_CHANGE = {"checkpoint", "evaluation", "train.report_to", "limits", "budget", "reward.retry_every", "reward.max_pause"}
 """Settings that may differ on resume: they change what is written, not what is learned."""
 ENDPOINT_FIELDS = {"base_url", "api_key_env", "timeout", "deadline", "retries", "price"}
 """Where and how patiently a model is asked may change; which model and how it answers may not."""
@@ -33,7 +33,7 @@ def save_state(coevolution: CoEvolution, step: int, world_size: int) -> None:
         "step": step,
         "world_size": world_size,
         "deepspeed": coevolution.config.train.deepspeed,
-        "sampler": coevolution.sampler.state(),
+        **coevolution.state(),
         "journal_bytes": memory.journal.sync(),
         "metrics_bytes": run.metrics.stat().st_size if run.metrics.exists() else 0,
     }

@@ -6,10 +6,11 @@ It does not know TRL: the trainer asks it for seats, hands it completions, and c
     evolve                                                     every ``evolver.every`` steps, on rank 0
 """
 
-from collections.abc import Sequence
+import copy
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memory.errors import UserError
 from memory.harness import Harness
 from memory.journal import EvaluationRecord
 from memory.memory import Memory
@@ -20,18 +21,16 @@ from training.config import RunConfig
 from training.evaluate import evaluate
 from training.loop.groups import Seat, seat_step
 from training.loop.guidance import ceiling_at
+from training.loop.ledger import Ledger
+from training.loop.patience import JudgeOutage, PatientJudge
 from training.loop.policy import Generate, Speaker
 from training.loop.progress import Progress
 from training.loop.rehearsal import graded
 from training.loop.round import EvolverRound
 from training.loop.sampling import TaskSampler
 from training.loop.visits import hindsights, make_visits, order_groups
-from training.reward.judge import Judge, JudgeItem
+from training.reward.judge import JudgeItem
 from training.reward.quality import QualityOrder
-
-
-class JudgeOutage(UserError):
-    """Too many rollouts of a step are unscored; nothing was trained on them."""
 
 
 class CoEvolution:
@@ -47,9 +46,10 @@ class CoEvolution:
         tasks: Sequence[Task],
         heldout: Sequence[Task],
         speaker: Speaker,
-        judge: Judge,
+        judge: PatientJudge,
         quality: QualityOrder,
         progress: Progress,
+        ledger: Ledger,
         gold: Any = None,
     ):
         self.config = config
@@ -59,15 +59,36 @@ class CoEvolution:
         self.judge = judge
         self.quality = quality
         self.progress = progress
+        self.ledger = ledger
         self.gold = gold
         self.harness = Harness()
         self.memory: Memory | None = None
         self.round: EvolverRound | None = None
         self.metrics: dict[str, float] = {}
         self.visits: list[Visit] = []
+        self.round_step = self.evaluated_step = -1
+        self._sampler_before: dict[str, Any] | None = None
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps beside the trainer's own state: draws, and which step's round and evaluation are done."""
+        return {"sampler": self.sampler.state(), "round_step": self.round_step, "evaluated_step": self.evaluated_step}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.sampler.restore(state["sampler"])
+        self.round_step, self.evaluated_step = state["round_step"], state["evaluated_step"]
+
+    def keep_draw(self) -> None:
+        """The step that was drawn is trained."""
+        self._sampler_before = None
+
+    def undraw(self) -> None:
+        """Forget the draw of a step that is not going to be trained."""
+        if self._sampler_before is not None:
+            self.sampler.restore(self._sampler_before)
 
     def seats(self, step: int) -> list[Seat]:
         """Who sits in the groups of this step, over all ranks; equal on every rank."""
+        self._sampler_before = copy.deepcopy(self.sampler.state())
         return seat_step(self.sampler, self.harness, step, self.config)
 
     def grade(self, step: int, seats: Sequence[Seat], completions: Sequence[Sequence[int]], offset: int) -> list[Rollout]:
@@ -99,7 +120,7 @@ class CoEvolution:
             reasons = sorted({v.reason for r in unscored for v in r.verdicts if v.status == "unscored"})
             raise JudgeOutage(
                 f"{len(unscored)} of {len(rollouts)} rollouts are unscored ({', '.join(reasons)[:200]}), more than reward.max_unscored="
-                f"{self.config.reward.max_unscored:g}; mend the judge and go on with --resume, nothing was trained on this step"
+                f"{self.config.reward.max_unscored:g}; nothing was trained on this step: mend the judge and go on with --resume"
             )
 
     def record(self, step: int, seats: Sequence[Seat], rollouts: Sequence[Rollout]) -> None:
@@ -115,7 +136,9 @@ class CoEvolution:
             self.metrics = step_metrics(self.visits, rollouts, self.harness)
 
     def round_due(self, step: int) -> bool:
-        return self.config.evolver.enabled and step > 0 and step % self.config.evolver.every == 0
+        """Whether a round comes at the start of this step. One whose result is on record is not held again after a resume."""
+        due = self.config.evolver.enabled and step > 0 and step % self.config.evolver.every == 0
+        return due and self.round_step != step
 
     def evolve(self, step: int, generate: Generate, fingerprint: str) -> None:
         """Call the evolver and wait: one round on the frozen policy. Rank 0."""
@@ -145,6 +168,11 @@ class CoEvolution:
             found = evaluate(self.config, self.heldout, generate, self.speaker, self.judge, self.gold)
             self.memory.record(step, EvaluationRecord(step=step, score=found.score, raw=found.raw, gold=found.gold))
 
+    def evaluation_due(self, step: int) -> bool:
+        """Whether held-out tasks are evaluated after this many steps, before the end."""
+        every = self.config.evaluation.every
+        return self.evaluated_step != step and (step == 0 or bool(every and step % every == 0 and step < self.config.train.steps))
+
 
 def step_metrics(visits: Sequence[Visit], rollouts: Sequence[Rollout], harness: Harness) -> dict[str, float]:
     """The harness's own metrics of a step, beside TRL's."""
@@ -155,6 +183,8 @@ def step_metrics(visits: Sequence[Visit], rollouts: Sequence[Rollout], harness: 
             metrics[f"reward/{name}"] = sum(scores) / len(scores)
     metrics["quality/comparisons"] = float(sum(p.order is not None for v in visits for p in v.quality))
     metrics["rollouts/unscored"] = sum(r.score is None for r in rollouts) / len(rollouts)
+    reasons = Counter(v.reason for r in rollouts for v in r.verdicts if v.status == "unscored")
+    metrics |= {f"unscored/{reason}": float(count) for reason, count in sorted(reasons.items())}
     metrics["rollouts/guided"] = sum(r.guidance is not None for r in rollouts) / len(rollouts)
     metrics["harness/version"] = float(harness.version)
     metrics["harness/guidance_fields"] = float(sum(len(e.guidance) for e in harness.entries.values()))

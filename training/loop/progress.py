@@ -29,6 +29,7 @@ class Progress:
         self._started = time.monotonic()
         self._start_step = 0
         self._bar: Bar | None = None
+        self._reason: str | None = None
 
     def begin(self, step: int) -> None:
         self.step = self._start_step = step
@@ -67,13 +68,26 @@ class Progress:
                 self._open[-1] = (self._open[-1][0], now)
                 self._show(self._open[-1][0])
 
+    @contextmanager
+    def paused(self, reason: str) -> Iterator[None]:
+        """The phase ``paused``, with its reason for who reads the heartbeat."""
+        self._reason = reason
+        with self.phase("paused"):
+            try:
+                yield
+            finally:
+                self._reason = None
+
     def _show(self, phase: str) -> None:
-        if not self.main:
-            return
-        if self._bar is not None:
+        if self.main and self._bar is not None:
             self._bar.update(self._task, description=phase)
-        if self.run is not None:
-            self.run.beat(phase=phase, step=self.step, steps=self.steps, time=time.time())
+        self.beat()
+
+    def beat(self) -> None:
+        """A sign of life, with the phase."""
+        if self.main and self.run is not None and self._open:
+            said = {} if self._reason is None else {"reason": self._reason}
+            self.run.beat(phase=self._open[-1][0], step=self.step, steps=self.steps, time=time.time(), **said)
 
     def finish_step(self, step: int, note: str) -> None:
         self.step = step

@@ -12,9 +12,10 @@ from memory.task import Task
 from memory.visit import PairOrder, Rollout
 from training.config import RunConfig
 from training.loop.guidance import guidance_text, mount
+from training.loop.patience import PatientJudge
 from training.loop.policy import Generate, Speaker, derived_seed
 from training.loop.visits import as_orders
-from training.reward.judge import Judge, JudgeItem
+from training.reward.judge import JudgeItem
 from training.reward.quality import QualityOrder, QualityPair
 from training.reward.score import score
 
@@ -27,7 +28,7 @@ class FrozenPolicyRehearsal:
         config: RunConfig,
         tasks: dict[str, Task],
         speaker: Speaker,
-        judge: Judge,
+        judge: PatientJudge,
         quality: QualityOrder,
         store: RolloutStore,
     ):

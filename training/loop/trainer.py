@@ -8,6 +8,7 @@ default the update never sees guidance.
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,8 +17,10 @@ from trl import GRPOConfig, GRPOTrainer
 from trl.models.utils import unwrap_model_for_generation
 from trl.trainer.utils import pad
 
+from memory.errors import RunStop
 from memory.visit import Rollout
 from training.config import RunConfig
+from training.loop.checkpoint import MARKER
 from training.loop.coevolution import CoEvolution
 from training.loop.groups import Seat, trains
 from training.loop.policy import Generate, derived_seed, generate_with
@@ -39,6 +42,7 @@ class HarnessTrainer(GRPOTrainer):
         self.seats: list[Seat] = []
         self.rollouts: list[Rollout] = []
         self._seen_ids: list[list[int]] = []
+        self._tokens_before: float | None = None
         super().__init__(reward_funcs=[rubric], args=args, rollout_func=self.roll_out_seats, **kwargs)
 
     @property
@@ -68,6 +72,7 @@ class HarnessTrainer(GRPOTrainer):
         return digest.hexdigest()[:16]
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        self._tokens_before = self.state.num_input_tokens_seen
         self.seats = self.coevolution.seats(self.state.global_step)
         rows: list[dict[str, Any]] = [{"prompt": [m.model_dump() for m in seat.plain_prompt]} for seat in self.seats[self.local]]
         output = super()._generate_and_score_completions(rows)
@@ -91,11 +96,14 @@ class HarnessTrainer(GRPOTrainer):
     def _calculate_rewards(self, inputs, prompts, completions, completion_ids_list) -> torch.Tensor:
         """Rubric scores of all ranks' rollouts, shape (rollouts, 1), NaN where unscored; the step is recorded on rank 0."""
         step, local = self.state.global_step, self.local
-        mine = self.coevolution.grade(step, self.seats[local], completion_ids_list, local.start)
+        mine: list[Rollout] = []
+        with self.stopping_together():
+            mine = self.coevolution.grade(step, self.seats[local], completion_ids_list, local.start)
         self.rollouts = gather_object(mine)
-        self.coevolution.check_scored(self.rollouts)
-        if self.accelerator.is_main_process:
-            self.coevolution.record(step, self.seats, self.rollouts)
+        with self.stopping_together():
+            self.coevolution.check_scored(self.rollouts)
+            if self.accelerator.is_main_process:
+                self.coevolution.record(step, self.seats, self.rollouts)
         scores = [float("nan") if r.score is None else r.score for r in self.rollouts]
         return torch.tensor(scores, dtype=torch.float32, device=self.accelerator.device).unsqueeze(1)
 
@@ -121,6 +129,37 @@ class HarnessTrainer(GRPOTrainer):
             )
         return logps
 
+    @contextmanager
+    def stopping_together(self) -> Iterator[None]:
+        """Every rank enters. When the run must stop on one of them (``RunStop``), all save a checkpoint and stop with its words."""
+        stop = None
+        try:
+            yield
+        except RunStop as error:
+            stop = error
+        self.coevolution.ledger.update(gather_object([self.coevolution.ledger.mine()]), self.accelerator.process_index)
+        stops = [error for error in gather_object([stop]) if error is not None]
+        if stops:
+            self._save_before_stop()
+            raise stops[0]
+
+    def step_finished(self) -> None:
+        """From here on nothing is to be taken back before a stop."""
+        self.coevolution.keep_draw()
+        self._tokens_before = None
+
+    def _save_before_stop(self) -> None:
+        """A checkpoint as of the end of the last step, wherever in the next one the run is: weights and random streams have not
+        moved since; what was drawn and counted is taken back."""
+        step = self.state.global_step
+        if step == 0 or (Path(self.args.output_dir) / f"checkpoint-{step}" / MARKER).exists():
+            return
+        self.coevolution.undraw()
+        if self._tokens_before is not None:
+            self.state.num_input_tokens_seen = self._tokens_before
+        self._save_checkpoint(self.model, trial=None)
+        self.callback_handler.on_save(self.args, self.state, self.control)
+
     def share_harness(self) -> None:
         """Give rank 0's harness to every rank."""
         carrier = [self.coevolution.harness]
@@ -128,7 +167,8 @@ class HarnessTrainer(GRPOTrainer):
         self.coevolution.harness = carrier[0]
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        super().log({**logs, **self.coevolution.metrics} if "loss" in logs else logs, start_time)
+        ours = {**self.coevolution.metrics, **self.coevolution.ledger.metrics()} if "loss" in logs else {}
+        super().log({**logs, **ours}, start_time)
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """None: a run describes itself in its own report."""

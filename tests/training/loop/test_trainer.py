@@ -209,7 +209,7 @@ def test_a_step_with_nothing_to_learn_is_no_nan(session):
 
 
 def test_a_judge_outage_stops_before_anything_is_trained(session):
-    from training.loop.coevolution import JudgeOutage
+    from training.loop.patience import JudgeOutage
 
     forced_scores(session, [None] * 3 + [0.5] * 5)
     before = parameters(session)
