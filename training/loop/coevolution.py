@@ -28,9 +28,11 @@ from training.loop.progress import Progress
 from training.loop.rehearsal import graded
 from training.loop.round import EvolverRound
 from training.loop.sampling import TaskSampler
+from training.loop.signs import readings_of
 from training.loop.visits import hindsights, make_visits, order_groups
 from training.reward.judge import JudgeItem
 from training.reward.quality import QualityOrder
+from training.reward.signals import Reading
 
 
 class CoEvolution:
@@ -65,6 +67,7 @@ class CoEvolution:
         self.memory: Memory | None = None
         self.round: EvolverRound | None = None
         self.metrics: dict[str, float] = {}
+        self.readings: dict[str, Reading] = {}
         self.visits: list[Visit] = []
         self.round_step = self.evaluated_step = -1
         self._sampler_before: dict[str, Any] | None = None
@@ -134,6 +137,8 @@ class CoEvolution:
             self.visits = make_visits(groups, orders, step, self.harness.version)
             self.memory.record(step, *hindsights(self.memory, self.visits), *self.visits)
             self.metrics = step_metrics(self.visits, rollouts, self.harness)
+            self.readings = readings_of(groups, self.memory)
+            self.metrics |= {f"signals/{name}": r.value for name, r in self.readings.items() if r.value is not None}
 
     def round_due(self, step: int) -> bool:
         """Whether a round comes at the start of this step. One whose result is on record is not held again after a resume."""
