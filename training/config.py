@@ -177,6 +177,13 @@ class JudgeSettings(ChatConfig):
     (`evidence`); criteria that are met by leaving something out have nothing to quote, so use it with rubrics that have none."""
 
 
+class SecondSettings(ChatConfig):
+    """Another model, which looks at a sample of what the judge has begun to credit; `heuristic`: none. The reward never sees it."""
+
+    per_step: int = Field(default=16, ge=8)
+    """Newly credited verdicts of a step that it looks at, at most."""
+
+
 class QualitySettings(Section):
     """Q: the rubric-free quality order."""
 
@@ -224,6 +231,8 @@ class RunConfig(Section):
     reward: RewardSettings = Field(default_factory=RewardSettings)
     judge: JudgeSettings = Field(default_factory=JudgeSettings)
     """The model that judges criteria."""
+    second: SecondSettings = Field(default_factory=SecondSettings)
+    """The model that looks at what the judge has begun to credit."""
     quality: QualitySettings = Field(default_factory=QualitySettings)
     evolver: EvolverConfig = Field(default_factory=EvolverConfig)
     limits: LimitSettings = Field(default_factory=LimitSettings)
@@ -237,7 +246,7 @@ class RunConfig(Section):
     def chats(self) -> dict[str, ChatConfig]:
         """The roles that a model can play, by their place in this config."""
         evolver = {"evolver.attributor": self.evolver.attributor, "evolver.proposer": self.evolver.proposer}
-        return {"judge": self.judge, "quality.chat": self.quality.chat, **evolver}
+        return {"judge": self.judge, "second": self.second, "quality.chat": self.quality.chat, **evolver}
 
     @model_validator(mode="after")
     def _tasks_fit_the_policy(self) -> "RunConfig":

@@ -103,6 +103,20 @@ def open_judge(config: RunConfig, tasks: Sequence[Task], traffic: Traffic | None
     return judge
 
 
+def open_second(config: RunConfig, traffic: Traffic, cache: VerdictCache):
+    """The second judge, or None where none is configured."""
+    from agents.roles import open_chat
+    from training.loop.second import SecondOpinion
+    from training.reward.judge import Judge
+
+    settings = config.second
+    if settings.provider == "heuristic":
+        return None
+    chat = open_chat(settings, "second", traffic)
+    judge = Judge(chat, config.limits.concurrency, protocol="per_criterion", cache=cache, model=settings.identity, gate=False)
+    return SecondOpinion(judge, settings.per_step, config.seed)
+
+
 def open_quality(
     config: RunConfig,
     gold: Gold | None,
@@ -265,6 +279,7 @@ class Session:
         self.patience = Patience(config.reward, self.progress)
         judge = PatientJudge(open_judge(config, [*train, *heldout], self.traffic, self.verdicts), self.patience)
         quality = open_quality(config, gold, train, self.traffic, self.verdicts)
+        second = open_second(config, self.traffic, self.verdicts)
         if isinstance(quality, PairwiseOrder | ReferenceOrder):
             quality = PatientOrder(quality, self.patience)
         self.coevolution = CoEvolution(
@@ -277,6 +292,7 @@ class Session:
             self.progress,
             Ledger(run.usage, self.traffic, is_main()),
             gold,
+            second,
         )
         self.trainer = self._trainer()
 
@@ -355,7 +371,7 @@ class Session:
     def close(self) -> None:
         """End model calls in flight and leave the memory clean."""
         co = self.coevolution
-        for role in (co.judge, co.quality, self.attributor, self.proposer):
+        for role in (co.judge, co.second, co.quality, self.attributor, self.proposer):
             if (chat := getattr(role, "chat", None)) is not None:
                 chat.close()
         co.ledger.close()

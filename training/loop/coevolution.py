@@ -28,6 +28,7 @@ from training.loop.progress import Progress
 from training.loop.rehearsal import graded
 from training.loop.round import EvolverRound
 from training.loop.sampling import TaskSampler
+from training.loop.second import SecondOpinion
 from training.loop.signs import readings_of
 from training.loop.visits import hindsights, make_visits, order_groups
 from training.reward.judge import JudgeItem
@@ -39,6 +40,7 @@ class CoEvolution:
     """State of the co-evolution on one rank. ``memory`` and ``round`` exist on rank 0 only.
 
     Args:
+        second: looks at what the judge has begun to credit.
         gold: gold score of (task id, response) for held-out tasks, where gold checks exist.
     """
 
@@ -53,6 +55,7 @@ class CoEvolution:
         progress: Progress,
         ledger: Ledger,
         gold: Any = None,
+        second: SecondOpinion | None = None,
     ):
         self.config = config
         self.sampler = TaskSampler(tasks, config.sampling.floor, config.seed)
@@ -63,6 +66,7 @@ class CoEvolution:
         self.progress = progress
         self.ledger = ledger
         self.gold = gold
+        self.second = second
         self.harness = Harness()
         self.memory: Memory | None = None
         self.round: EvolverRound | None = None
@@ -138,6 +142,8 @@ class CoEvolution:
             self.memory.record(step, *hindsights(self.memory, self.visits), *self.visits)
             self.metrics = step_metrics(self.visits, rollouts, self.harness)
             self.readings = readings_of(groups, self.memory)
+            if self.second is not None:
+                self.readings["second"] = self.second.ask(step, groups, self.visits, self.memory)
             self.metrics |= {f"signals/{name}": r.value for name, r in self.readings.items() if r.value is not None}
 
     def round_due(self, step: int) -> bool:
