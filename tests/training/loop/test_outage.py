@@ -169,6 +169,26 @@ def test_a_pause_that_lasts_too_long_stops_with_a_checkpoint_and_nothing_is_lost
     assert endpoint.answered == requests - good, "no verdict is paid for twice"
 
 
+EVOLVING = (
+    "evolver.enabled=true", "evolver.every=1", "evolver.max_tasks=1", "evolver.revisions=0", "evolver.critic.rollouts=[4]",
+    "evolver.critic.quality_pairs=6",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8])
+def test_rounds_wait_too_and_are_not_held_twice(trained, share):
+    endpoint = Endpoint()
+    expected, requests = result(trained("whole", endpoint, *EVOLVING)), endpoint.answered
+    assert any(kind == "round" for _, kind, _ in expected[0])
+    good = int(requests * share)
+    assert same(result(trained("outage", Endpoint(good=good, seconds=1.0), *EVOLVING)), expected)
+    with pytest.raises(JudgeOutage):
+        trained("stopped", Endpoint(good=good), "reward.max_pause=0.0001", *EVOLVING)
+    endpoint = Endpoint()
+    assert same(result(trained("stopped", endpoint, *EVOLVING, resume=True)), expected)
+    assert endpoint.answered == requests - good
+
+
 def test_a_person_can_end_a_pause(trained):
     def ask_to_stop(session):
         session.patience.stop = lambda: True
