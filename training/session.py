@@ -310,7 +310,8 @@ class Session:
 
             # DeepSpeed would compile a shared-memory collective at start-up (half a minute); gloo serves as well.
             deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
-        rows = self.config.train.tasks_per_step * (self.config.train.steps + 1)
+        # One epoch is exactly the run: a finished run that is resumed has no step left to train.
+        rows = self.config.train.tasks_per_step * self.config.train.steps
         trainer = HarnessTrainer(
             self.coevolution,
             self.config,

@@ -136,6 +136,13 @@ def test_an_endpoint_that_fails_again_and_again_is_asked_no_more(shared, monkeyp
     assert chat.down
 
 
+def test_calls_that_wait_for_their_turn_when_an_endpoint_goes_down_are_not_made(shared, monkeypatch):
+    monkeypatch.setattr("agents.limits.BREAK_AFTER", 3)
+    server, _, (chat,) = shared([reset], limits=LimitSettings(concurrency=1), retries=0)
+    assert asked_together([chat] * 8) == ["connection"] * 8
+    assert len(server.requests) == 3
+
+
 @pytest.mark.parametrize("alive", [status(429), status(404), reply("no object"), reply("{", finish="length")])
 def test_an_endpoint_that_answers_is_not_down(shared, monkeypatch, alive):
     monkeypatch.setattr("agents.limits.BREAK_AFTER", 2)

@@ -170,6 +170,39 @@ def test_a_pause_that_lasts_too_long_stops_with_a_checkpoint_and_nothing_is_lost
     assert endpoint.answered == requests - good, "no verdict is paid for twice"
 
 
+@pytest.mark.parametrize("settings", [("evaluation.every=1",), ("checkpoint.every=1",)], ids=["evaluations", "checkpoints"])
+def test_an_evaluation_that_was_stopped_is_made_up_for(trained, settings):
+    """Large steps, so that every evaluation sees new responses; the last requests of the run are those of the last one."""
+    settings = (*settings, "train.learning_rate=1e-2")
+    endpoint = Endpoint()
+    expected, requests = result(trained("whole", endpoint, *settings)), endpoint.answered
+    with pytest.raises(JudgeOutage):
+        trained("stopped", Endpoint(good=requests - 1), "reward.max_pause=0.0001", *settings)
+    endpoint = Endpoint()
+    assert same(result(trained("stopped", endpoint, *settings, resume=True)), expected)
+    assert endpoint.answered == 1
+
+
+EVOLVING = (
+    "evolver.enabled=true", "evolver.every=1", "evolver.max_tasks=1", "evolver.revisions=0", "evolver.critic.rollouts=[4]",
+    "evolver.critic.quality_pairs=6",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8])
+def test_rounds_wait_too_and_are_not_held_twice(trained, share):
+    endpoint = Endpoint()
+    expected, requests = result(trained("whole", endpoint, *EVOLVING)), endpoint.answered
+    assert any(kind == "round" for _, kind, _ in expected[0])
+    good = int(requests * share)
+    assert same(result(trained("outage", Endpoint(good=good, seconds=1.0), *EVOLVING)), expected)
+    with pytest.raises(JudgeOutage):
+        trained("stopped", Endpoint(good=good), "reward.max_pause=0.0001", *EVOLVING)
+    endpoint = Endpoint()
+    assert same(result(trained("stopped", endpoint, *EVOLVING, resume=True)), expected)
+    assert endpoint.answered == requests - good
+
+
 def test_a_person_can_end_a_pause(trained):
     def ask_to_stop(session):
         session.patience.stop = lambda: True
