@@ -81,7 +81,7 @@ def main() -> None:
     traffic = Traffic(LimitSettings(concurrency=arguments.in_flight))
     chat = open_chat(ChatConfig(model="m", base_url=base_url, api_key_env="BENCHMARK_KEY"), "judge", traffic)
     for protocol in ("per_criterion", "batched"):
-        judge = Judge(chat, concurrency=arguments.in_flight, protocol=protocol)
+        judge = Judge(chat, gate=False, concurrency=arguments.in_flight, protocol=protocol)
         judge.judge(items(arguments.in_flight // 2, "warm-up"))  # connections and imports
         calls, start, used = chat.usage.calls, time.perf_counter(), time.process_time()
         found = judge.judge(items(arguments.rollouts, protocol))
