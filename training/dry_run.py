@@ -14,7 +14,8 @@ from training.loop.guidance import guidance_text, mount
 def describe(config: RunConfig, train: Sequence[Task], heldout: Sequence[Task]) -> str:
     """The text of ``--dry-run``. Raises ``UserError`` for what a run would stumble over at its start."""
     from agents.roles import open_attributor, open_proposer
-    from training.session import load_gold, load_tokenizer, open_judge, open_quality
+    from training.judges import load_gold, open_judge, open_quality
+    from training.session import load_tokenizer
 
     tokenizer = load_tokenizer(config)
     open_attributor(config.evolver.attributor)

@@ -17,10 +17,10 @@ from threading import Lock
 from agents.limits import BudgetSpent, Traffic
 from memory.errors import ConfigError, UserError
 from training.config import RunConfig, load_config
+from training.judges import open_judge, open_quality
 from training.reward.cache import VerdictCache
 from training.reward.judge import Judge
 from training.reward.quality import PairwiseOrder
-from training.session import open_judge, open_quality
 
 NOT_TRUSTED = 1
 """Exit code of ``check`` for a judge that cannot be trusted."""

@@ -6,7 +6,8 @@ import pytest
 
 from memory.errors import ConfigError
 from training.config import CONFIGS, load_config, parse_config
-from training.session import deepspeed_config, has_gate
+from training.judges import has_gate
+from training.session import deepspeed_config
 from training.tasks.mix.recipe import load_recipe
 
 SHIPPED = sorted(CONFIGS.rglob("*.yaml"))

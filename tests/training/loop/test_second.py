@@ -13,11 +13,11 @@ from memory.task import Criterion, Message, Task, Verdict
 from memory.visit import Rollout
 from tests.builders import criterion
 from training.config import parse_config
+from training.judges import open_second
 from training.loop.groups import Seat
 from training.loop.second import SecondOpinion
 from training.loop.visits import make_visits
 from training.reward.judge import Judge
-from training.session import open_second
 
 NAMES = Criterion(id="names", text="Names the drug", points=5)
 LONG = criterion("long", "word")
