@@ -82,12 +82,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run_check(arguments: argparse.Namespace, config: RunConfig) -> int:
     from training.reward.trials.known_answers import questions
+    from training.reward.trials.own_rubrics import chosen, try_own_rubrics
     from training.reward.trials.preflight import preflight
+    from training.tasks.load import load_tasks
 
-    with rubric_judge(config, None) as (judge, traffic), progress(len(list(questions()))) as tick:
+    own = chosen(load_tasks(config.tasks.train or (), "tasks.train", config.tasks.on_error).tasks, config.seed)
+    with rubric_judge(config, None) as (judge, traffic), progress(len(list(questions())) + 2 * len(own)) as tick:
         found = preflight(judge, _name(config), config.reward.max_unscored, tick)
-    print(f"{found.text()}\n\n{_cost(traffic)}")
-    return 0 if found.trusted else NOT_TRUSTED
+        ours = try_own_rubrics(judge, own, tick)
+    print(f"{found.text()}\n\n{ours.text()}\n\n{_cost(traffic)}")
+    return 0 if found.trusted and ours.trusted else NOT_TRUSTED
 
 
 def run_audit(arguments: argparse.Namespace, config: RunConfig) -> int:

@@ -80,18 +80,21 @@ def test_a_command_that_was_stopped_goes_on_from_its_cache(judged_by, statements
     asked: Counter[str] = Counter()
 
     def answer(response, criterion):
-        if len(asked) >= 20 and not resumed:
-            raise KeyboardInterrupt
         asked[criterion] += 1
         return True
 
-    resumed = False
-    judged_by(answer)
+    def stopping(response, criterion):
+        # Of the first run only: its threads may still be at work while the second one is.
+        if len(asked) >= 20:
+            raise KeyboardInterrupt
+        return answer(response, criterion)
+
+    judged_by(stopping)
     command = ["agree", "--set", statements, "--cache", str(tmp_path / "cache" / "verdicts.sqlite"), *MODEL]
     one_by_one = ["judge.protocol=per_criterion", "limits.concurrency=1"]
     assert main([*command, *one_by_one]) == 130
     assert "repeat the command to go on" in capsys.readouterr().err
-    resumed = True
+    judged_by(answer)
     assert main([*command, *one_by_one]) == 0
     assert len(asked) == 60
     assert set(asked.values()) == {1}
@@ -197,3 +200,15 @@ def test_the_page_names_every_subcommand_and_threshold():
         assert f"python -m training.judge {command}" in page
     for threshold in (RIGHT_ON_ANSWERS, RIGHT_ON_WORTHLESS):
         assert f"{threshold:.0%}".replace("%", " %") in page
+
+
+def test_check_tries_the_rubrics_of_the_config_too(judged_by, tmp_path, capsys):
+    path = tmp_path / "mine.jsonl"
+    rows = [{"question": f"Why {k}?", "rubric": [{"description": f"Gives reason {k}", "weight": 1}]} for k in range(3)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judged_by(lambda response, text: False if text.startswith("Gives reason") else right(response, text))
+    assert main(["check", *MODEL, f"tasks.train={path}"]) == 0
+    assert "3 tasks of tasks.train" in capsys.readouterr().out
+    judged_by(lambda response, text: True if text.startswith("Gives reason") else right(response, text))
+    assert main(["check", *MODEL, f"tasks.train={path}"]) == 1
+    assert "6 of 6 wanted criteria" in capsys.readouterr().out
