@@ -108,7 +108,9 @@ class RuleAttributor:
                 return self._answer(case, "blind", "p", ids, reason + ", and guidance is no longer to be had here")
         if excess or shares.spurious >= max(shares.agree, SPURIOUS_EXCESS):
             worst = sorted(excess or visit.criteria, key=lambda h: -spurious_excess(case, h))
+            shown = ", ".join(name for name, sign in visit.signs.items() if sign.shows)
             reason = f"spurious share {shares.spurious:.2f} against agree {shares.agree:.2f}"
+            reason += f", with signs of hacking: {shown}" if shown else ""
             return self._answer(case, "spurious", "c", tuple(h.criterion_id for h in worst[:2]), reason)
         if case.entry.level < 1 and shares.informative >= INFORMATIVE:
             reason = f"the level is {case.entry.level:g} but {shares.informative:.0%} of pairs separate"

@@ -45,7 +45,7 @@ COMMON = frozenset(
     """a an the and or of to in on at for with without by from as is are be was it its this that these those not no any some each
     says say states state mentions mention names name gives give explains explain warns warn about how why what which who answer
     response text reader user does do has have can should must least most than more less very into over when where
-    """.split()  # noqa: SIM905 - a table of words reads better as prose
+    """.split()
 )
 
 

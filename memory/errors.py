@@ -9,6 +9,9 @@ directory (``memory.rundir``).
 import difflib
 from collections.abc import Iterable
 
+SHOWN = 20
+"""Legal names that one sentence lists."""
+
 
 class UserError(Exception):
     """A mistake the user can mend; its message is the whole help they get."""
@@ -39,7 +42,10 @@ class EditError(ValueError):
 
 
 def nearest(name: str, legal: Iterable[str]) -> str:
-    """The legal name most like ``name`` as a hint, or the list of legal names when none is close."""
+    """The legal name most like ``name`` as a hint, or the first legal names when none is close."""
     legal = sorted(legal)
     close = difflib.get_close_matches(name, legal, n=1, cutoff=0.6)
-    return f"did you mean '{close[0]}'?" if close else f"legal names: {', '.join(legal)}"
+    if close:
+        return f"did you mean '{close[0]}'?"
+    more = f" and {len(legal) - SHOWN} more" if len(legal) > SHOWN else ""
+    return f"legal names: {', '.join(legal[:SHOWN])}{more}"

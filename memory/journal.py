@@ -52,10 +52,12 @@ class RoundRecord(Noun):
 
 
 class EvaluationRecord(Noun):
-    """Held-out scores per task of the policy under the plain prompt; ``gold`` only where gold checks exist."""
+    """Held-out scores per task of the policy under the plain prompt; ``raw`` is HealthBench's score, which may be negative, of
+    tasks with positive points; ``gold`` stands only where gold checks exist."""
 
     step: int
     score: dict[str, float]
+    raw: dict[str, float] = Field(default_factory=dict)
     gold: dict[str, float] = Field(default_factory=dict)
 
 

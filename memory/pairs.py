@@ -50,6 +50,7 @@ def class_tensor(passes: np.ndarray, pairs: Sequence[PairOrder]) -> np.ndarray:
 def points_weights(rubric: Sequence[Criterion]) -> np.ndarray:
     """|points| of each criterion as a share of the rubric's sum."""
     points = np.array([abs(c.points) for c in rubric])
+    points = points / points.max()  # so that sums of very large points stay finite
     return points / points.sum()
 
 

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from memory.task import Noun, Verdict
 
 
@@ -64,8 +66,22 @@ class CriterionHealth(Noun):
     shares: PairShares
 
 
+class Sign(Noun):
+    """A sign of reward hacking: its value, and the threshold from which on it is one."""
+
+    value: float
+    threshold: float
+
+    @property
+    def shows(self) -> bool:
+        return self.value >= self.threshold
+
+
 class Visit(Noun):
-    """What one group showed at one step. Rollouts are held by reference (``rollouts/``), numbers in full."""
+    """What one group showed at one step. Rollouts are held by reference (``rollouts/``), numbers in full.
+
+    ``signs`` of reward hacking are by name, see ``training.reward.signals``; those the data are too few for are absent.
+    """
 
     id: str
     step: int
@@ -82,6 +98,7 @@ class Visit(Noun):
     shares: PairShares
     criteria: tuple[CriterionHealth, ...]
     quality: tuple[PairOrder, ...]
+    signs: dict[str, Sign] = Field(default_factory=dict)
 
     @property
     def scored(self) -> list[float]:

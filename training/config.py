@@ -17,6 +17,7 @@ from agents.chat import ChatConfig
 from agents.config import EvolverConfig
 from agents.limits import BudgetSettings, LimitSettings
 from memory.errors import ConfigError, nearest
+from training.tasks.source import TaskSource
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 
@@ -57,10 +58,30 @@ class PolicySettings(Section):
 
 
 class TaskSettings(Section):
-    train: list[str] = Field(default_factory=lambda: ["lab"], min_length=1)
-    """Task files (JSONL in our own format) to train on; `lab` is the embedded suite."""
-    heldout: list[str] = Field(default_factory=lambda: ["lab"])
-    """Task files never trained on; evaluated before and after. May be empty."""
+    """What is trained on and evaluated on. Sources: a file, a Hub data set, or a suite that ships (training/tasks/source.py)."""
+
+    train: list[TaskSource] | None = Field(default=None, min_length=1)
+    """One or several sources; null: `lab` for the embedded policy, `rubric_mix_mini` for any other."""
+    heldout: list[TaskSource] | None = None
+    """Sources never trained on, evaluated before and after; null: the held-out half of the suite that train names, if any."""
+    on_error: Literal["stop", "skip"] = "stop"
+    """A row that cannot be used: stop with what is wrong, or leave it out and say how many were."""
+    max_prompt_tokens: int | None = Field(default=None, ge=1)
+    """Longest prompt; null: what the policy's context leaves beside `policy.max_completion_tokens`."""
+    overlong: Literal["stop", "drop"] = "stop"
+    """A prompt that is longer: stop before training, or leave its task out and say how many were."""
+
+    @field_validator("train", "heldout", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return value if value is None or isinstance(value, list) else [value]
+
+    def resolved(self, model: str) -> "TaskSettings":
+        """With the sources that stand for null."""
+        default = TaskSource(suite="lab" if model == "lab" else "rubric_mix_mini")
+        train = self.train if self.train is not None else [default]
+        own = [source for source in train if source.suite]
+        return self.model_copy(update={"train": train, "heldout": self.heldout if self.heldout is not None else own})
 
 
 class TrainSettings(Section):
@@ -138,6 +159,9 @@ class RewardSettings(Section):
     """Seconds before what was lost in an outage is asked for again; doubles with each try, up to ten times as long."""
     max_pause: float = Field(default=24.0, gt=0)
     """Hours of a pause after which the run stops with a checkpoint."""
+    content_gate: bool | None = None
+    """Give no credit to responses that are no answer at all: empty, the prompt or the rubric over again, degenerate, and for rubrics of
+    rules alone off the topic. null: on, but for the laboratory, whose rules stand in for a judge."""
 
 
 class JudgeSettings(ChatConfig):
@@ -153,11 +177,19 @@ class JudgeSettings(ChatConfig):
     (`evidence`); criteria that are met by leaving something out have nothing to quote, so use it with rubrics that have none."""
 
 
+class SecondSettings(ChatConfig):
+    """Another model, which looks at a sample of what the judge has begun to credit; `heuristic`: none. The reward never sees it."""
+
+    per_step: int = Field(default=16, ge=8)
+    """Newly credited verdicts of a step that it looks at, at most."""
+
+
 class QualitySettings(Section):
     """Q: the rubric-free quality order."""
 
-    source: Literal["gold", "pairwise", "off"] = "gold"
-    """`gold`: the laboratory's noisy judge; `pairwise`: an LLM (`chat`); `off`: spurious rewards cannot be detected."""
+    source: Literal["gold", "pairwise", "reference", "off"] = "gold"
+    """`gold`: the laboratory's noisy judge; `pairwise`: an LLM (`chat`) compares two responses; `reference`: it compares each with the
+    task's reference answer, which takes fewer calls and orders more coarsely; `off`: spurious rewards cannot be detected."""
     pairs_per_group: int = Field(default=28, ge=1)
     """Comparisons per group and visit, at most."""
     flip_rate: float = Field(default=0.15, ge=0, lt=0.5)
@@ -165,7 +197,7 @@ class QualitySettings(Section):
     tie_margin: float = Field(default=0.05, ge=0)
     """gold: difference of gold scores up to which the judge calls a tie."""
     chat: ChatConfig = Field(default_factory=ChatConfig)
-    """pairwise: the model that compares."""
+    """pairwise, reference: the model that compares."""
 
     @field_validator("source", mode="before")
     @classmethod
@@ -199,6 +231,8 @@ class RunConfig(Section):
     reward: RewardSettings = Field(default_factory=RewardSettings)
     judge: JudgeSettings = Field(default_factory=JudgeSettings)
     """The model that judges criteria."""
+    second: SecondSettings = Field(default_factory=SecondSettings)
+    """The model that looks at what the judge has begun to credit."""
     quality: QualitySettings = Field(default_factory=QualitySettings)
     evolver: EvolverConfig = Field(default_factory=EvolverConfig)
     limits: LimitSettings = Field(default_factory=LimitSettings)
@@ -212,12 +246,19 @@ class RunConfig(Section):
     def chats(self) -> dict[str, ChatConfig]:
         """The roles that a model can play, by their place in this config."""
         evolver = {"evolver.attributor": self.evolver.attributor, "evolver.proposer": self.evolver.proposer}
-        return {"judge": self.judge, "quality.chat": self.quality.chat, **evolver}
+        return {"judge": self.judge, "second": self.second, "quality.chat": self.quality.chat, **evolver}
+
+    @model_validator(mode="after")
+    def _tasks_fit_the_policy(self) -> "RunConfig":
+        self.tasks = self.tasks.resolved(self.policy.model)
+        return self
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "RunConfig":
-        if self.quality.source == "pairwise" and self.quality.chat.provider == "heuristic":
-            raise ValueError("quality.chat.provider is 'heuristic', but quality.source 'pairwise' needs 'openai' and a model")
+        if self.quality.source in ("pairwise", "reference") and self.quality.chat.provider == "heuristic":
+            raise ValueError(
+                f"quality.chat.provider is 'heuristic', but quality.source '{self.quality.source}' needs 'openai' and a model"
+            )
         if self.judge.protocol == "holistic" and self.evolver.enabled:
             raise ValueError(
                 "judge.protocol 'holistic' tells no criterion from another, which the evolver needs: set evolver.enabled=false, or "
@@ -298,6 +339,14 @@ def parse_config(data: dict[str, Any]) -> RunConfig:
         raise ConfigError(_sentence(error)) from error
 
 
+def parse_chat(data: dict[str, Any]) -> ChatConfig:
+    """The model of one role from plain data. Raises ``ConfigError`` for the first thing that is wrong."""
+    try:
+        return ChatConfig.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError(_sentence(error)) from error
+
+
 def _set(data: dict[str, Any], override: str) -> None:
     key, equals, value = override.partition("=")
     if not equals or not key:
@@ -335,6 +384,8 @@ def _fields_at(path: Sequence[str]) -> list[str]:
     """Legal keys of the section at ``path``."""
     model: type[BaseModel] = RunConfig
     for part in path:
+        if part.isdigit():
+            continue  # a place in a list
         model = _model_in(model.model_fields[part].annotation) or model
     return list(model.model_fields)
 
@@ -342,6 +393,6 @@ def _fields_at(path: Sequence[str]) -> list[str]:
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType, list):
         return next((m for a in typing.get_args(annotation) if (m := _model_in(a))), None)
     return None

@@ -12,7 +12,7 @@ from memory.decision import Interval
 from memory.task import Task
 from training.config import RunConfig
 from training.reward.judge import JudgeItem
-from training.reward.score import score
+from training.reward.score import raw_score, score
 
 if TYPE_CHECKING:
     from training.loop.patience import PatientJudge
@@ -33,6 +33,7 @@ class HeldoutScores(NamedTuple):
     """Mean over a task's samples, by task id. Tasks without a scored sample are absent."""
 
     score: dict[str, float]
+    raw: dict[str, float]
     gold: dict[str, float]
 
 
@@ -48,15 +49,18 @@ def evaluate(
     verdicts = judge.judge(
         [JudgeItem(messages=t.messages, response=text, rubric=t.rubric) for t, text in zip(seats, texts, strict=True)]
     )
-    scores: dict[str, list[float]] = {}
-    golds: dict[str, list[float]] = {}
+    least = config.reward.min_scored_share
+    values: dict[str, dict[str, list[float]]] = {name: {} for name in HeldoutScores._fields}
     for task, text, found in zip(seats, texts, verdicts, strict=True):
-        value = score(task.rubric, found, config.reward.min_scored_share)
-        if value is not None:
-            scores.setdefault(task.id, []).append(value)
-        if gold is not None and gold.covers(task.id):
-            golds.setdefault(task.id, []).append(gold.score(task.id, text))
-    return HeldoutScores(*({i: float(np.mean(v)) for i, v in by_task.items()} for by_task in (scores, golds)))
+        measured = {
+            "score": score(task.rubric, found, least),
+            "raw": raw_score(task.rubric, found, least),
+            "gold": gold.score(task.id, text) if gold is not None and gold.covers(task.id) else None,
+        }
+        for name, value in measured.items():
+            if value is not None:
+                values[name].setdefault(task.id, []).append(value)
+    return HeldoutScores(*({i: float(np.mean(v)) for i, v in by_task.items()} for by_task in values.values()))
 
 
 def paired_difference(before: dict[str, float], after: dict[str, float], seed: int = 0) -> Interval | None:

@@ -69,7 +69,11 @@ def heldout_changes(records: RunRecords) -> list[HeldoutChange]:
         return []
     first, last = records.evaluations[0], records.evaluations[-1]
     changes = []
-    for name, before, after in (("gold", first.gold, last.gold), ("rubric (c_0)", first.score, last.score)):
+    for name, before, after in (
+        ("gold", first.gold, last.gold),
+        ("rubric (c_0)", first.score, last.score),
+        ("raw", first.raw, last.raw),
+    ):
         difference = paired_difference(before, after)
         if difference is not None:
             shared = before.keys() & after.keys()

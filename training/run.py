@@ -17,7 +17,7 @@ import yaml
 from memory.errors import RunDirError, RunStop, UserError
 from memory.rundir import RunDir, write_atomic
 from training.config import RunConfig, load_config
-from training.tasks.load import load_tasks
+from training.halves import load_halves
 
 STOPPED = 130
 """Exit code after Ctrl-C, as shells know it."""
@@ -60,9 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
     from training.session import Session, is_main, prepare_process, world_size
 
     config, directory = resolve(arguments, world_size())
-    train = load_tasks(config.tasks.train, "tasks.train")
-    heldout = load_tasks(config.tasks.heldout, "tasks.heldout")
     config.check_world_size(world_size())
+    train, heldout, remarks = load_halves(config)
+    if is_main():
+        print(*remarks, sep="\n", end="\n" if remarks else "", file=sys.stderr)
     if arguments.dry_run:
         from training.dry_run import describe
 

@@ -59,7 +59,9 @@ def prepare_process(config: RunConfig) -> None:
 def load_tokenizer(config: RunConfig):
     """The policy's tokenizer. Raises ``ConfigError`` when the model cannot be found or has no chat template."""
     from transformers import AutoTokenizer
+    from transformers.utils import logging
 
+    logging.set_verbosity_error()  # it warns of every prompt longer than the context, which is looked at here on purpose
     source = model_source(config.policy)
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, revision=config.policy.revision)
@@ -72,6 +74,13 @@ def load_tokenizer(config: RunConfig):
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
+
+
+def has_gate(config: RunConfig) -> bool:
+    """Whether the content gate stands before the judge."""
+    sources = (*(config.tasks.train or ()), *(config.tasks.heldout or ()))
+    gate = config.reward.content_gate
+    return any(source.suite != "lab" for source in sources) if gate is None else gate
 
 
 def open_judge(config: RunConfig, tasks: Sequence[Task], traffic: Traffic | None = None, cache: VerdictCache | None = None):
@@ -88,9 +97,24 @@ def open_judge(config: RunConfig, tasks: Sequence[Task], traffic: Traffic | None
         evidence=settings.evidence,
         cache=cache,
         model=settings.identity,
+        gate=has_gate(config),
     )
     judge.check_rubrics(tasks)
     return judge
+
+
+def open_second(config: RunConfig, traffic: Traffic, cache: VerdictCache):
+    """The second judge, or None where none is configured."""
+    from agents.roles import open_chat
+    from training.loop.second import SecondOpinion
+    from training.reward.judge import Judge
+
+    settings = config.second
+    if settings.provider == "heuristic":
+        return None
+    chat = open_chat(settings, "second", traffic)
+    judge = Judge(chat, config.limits.concurrency, protocol="per_criterion", cache=cache, model=settings.identity, gate=False)
+    return SecondOpinion(judge, settings.per_step, config.seed)
 
 
 def open_quality(
@@ -102,14 +126,19 @@ def open_quality(
 ):
     """Q as configured. Raises ``ConfigError`` for ``gold`` over tasks without gold checks."""
     from agents.roles import open_chat
-    from training.reward.quality import GoldOrder, NoOrder, PairwiseOrder
+    from training.reward.quality import GoldOrder, NoOrder, PairwiseOrder, ReferenceOrder
 
     settings = config.quality
     if settings.source == "off":
         return NoOrder()
-    if settings.source == "pairwise":
+    if settings.source in ("pairwise", "reference"):
         chat = open_chat(settings.chat, "quality.chat", traffic)
-        return PairwiseOrder(chat, config.limits.concurrency, cache, settings.chat.identity)
+        pairwise = PairwiseOrder(chat, config.limits.concurrency, cache, settings.chat.identity)
+        if settings.source == "pairwise":
+            return pairwise
+        if all(task.reference is None for task in tasks):
+            raise ConfigError("quality.source is 'reference', but no task has a reference answer; use 'pairwise' or 'off'")
+        return ReferenceOrder(pairwise)
     missing = [t.id for t in tasks if gold is None or not gold.covers(t.id)]
     if missing or gold is None:
         raise ConfigError(
@@ -121,7 +150,7 @@ def open_quality(
 
 def load_gold(config: RunConfig) -> Gold | None:
     """The laboratory's gold checks, when its suite is in use."""
-    if "lab" not in (*config.tasks.train, *config.tasks.heldout):
+    if all(source.suite != "lab" for source in (*(config.tasks.train or ()), *(config.tasks.heldout or ()))):
         return None
     from training.lab import GOLD_FILE
     from training.lab.gold import GoldChecks
@@ -235,7 +264,7 @@ class Session:
         from training.loop.patience import Patience, PatientJudge, PatientOrder
         from training.loop.policy import Speaker
         from training.loop.progress import Progress
-        from training.reward.quality import PairwiseOrder
+        from training.reward.quality import PairwiseOrder, ReferenceOrder
 
         self.config = config
         self.run = run
@@ -250,7 +279,8 @@ class Session:
         self.patience = Patience(config.reward, self.progress)
         judge = PatientJudge(open_judge(config, [*train, *heldout], self.traffic, self.verdicts), self.patience)
         quality = open_quality(config, gold, train, self.traffic, self.verdicts)
-        if isinstance(quality, PairwiseOrder):
+        second = open_second(config, self.traffic, self.verdicts)
+        if isinstance(quality, PairwiseOrder | ReferenceOrder):
             quality = PatientOrder(quality, self.patience)
         self.coevolution = CoEvolution(
             config,
@@ -262,6 +292,7 @@ class Session:
             self.progress,
             Ledger(run.usage, self.traffic, is_main()),
             gold,
+            second,
         )
         self.trainer = self._trainer()
 
@@ -341,7 +372,7 @@ class Session:
     def close(self) -> None:
         """End model calls in flight and leave the memory clean."""
         co = self.coevolution
-        for role in (co.judge, co.quality, self.attributor, self.proposer):
+        for role in (co.judge, co.second, co.quality, self.attributor, self.proposer):
             if (chat := getattr(role, "chat", None)) is not None:
                 chat.close()
         co.ledger.close()

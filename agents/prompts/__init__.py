@@ -50,6 +50,10 @@ def case_text(case: CaseFile, **sections: str) -> str:
     for v in case.evidence.visits:
         mean = f"{sum(v.scored) / len(v.scored):.2f}" if v.scored else "unscored"
         lines.append(f"- id={v.id} step {v.step}: mean score {mean}, {class_text(v.shares)}")
+    shown_signs = [
+        f"{name} {sign.value:.2f} (a sign from {sign.threshold:g})" for name, sign in visit.signs.items() if sign.shows
+    ]
+    lines += ["", "## Signs of reward hacking in the last visit"] + (shown_signs or ["none"])
     lines += ["", f"## Responses of the last visit (spurious {s.spurious:.2f}, agree {s.agree:.2f})"]
     ranked = sorted((r for r in case.rollouts if r.score is not None), key=lambda r: -(r.score or 0.0))
     shown = ranked if len(ranked) <= EXCERPTS else ranked[: EXCERPTS // 2] + ranked[-EXCERPTS // 2 :]

@@ -31,7 +31,7 @@ from tests.builders import criterion, task
 
 CLAIM = Claim(pair_class="spurious", reason="test")
 FIELD = GuidanceField(id="f", text="hint")
-RULE = Rule(name="min_words", args={"n": 3})
+RULE = Rule(name="word_count", args={"min": 3})
 START = Harness().of(task()).model_copy(update={"guidance": (FIELD,)})
 
 OPERATIONS = [

@@ -6,12 +6,21 @@ import pytest
 
 from memory.errors import ConfigError
 from training.config import CONFIGS, load_config, parse_config
-from training.session import deepspeed_config
+from training.session import deepspeed_config, has_gate
+from training.tasks.mix.recipe import load_recipe
+
+SHIPPED = sorted(CONFIGS.rglob("*.yaml"))
+RECIPES = [path for path in SHIPPED if path.parent.name == "mix"]
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.yaml")), ids=lambda p: str(p.relative_to(CONFIGS)))
+@pytest.mark.parametrize("path", [p for p in SHIPPED if p not in RECIPES], ids=lambda p: str(p.relative_to(CONFIGS)))
 def test_every_shipped_config_loads(path):
     load_config(path).check_world_size(1)
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda p: p.stem)
+def test_every_shipped_recipe_loads(path):
+    assert load_recipe(path).sources
 
 
 @pytest.mark.parametrize("path", sorted((CONFIGS / "deepspeed").glob("*.json")), ids=lambda p: p.stem)
@@ -97,3 +106,10 @@ def test_a_batch_that_does_not_divide_gives_the_arithmetic(settings, world, expe
     with pytest.raises(ConfigError) as error:
         parse_config({"train": settings}).check_world_size(world)
     assert expected in str(error.value)
+
+
+def test_the_content_gate_is_off_for_the_laboratory_only_unless_said_otherwise():
+    assert not has_gate(parse_config({}))
+    assert has_gate(parse_config({"tasks": {"train": "mine.jsonl"}}))
+    assert has_gate(parse_config({"reward": {"content_gate": True}}))
+    assert not has_gate(parse_config({"tasks": {"train": "mine.jsonl"}, "reward": {"content_gate": False}}))

@@ -42,7 +42,7 @@ MAX_WORDS = 50
 _STOP_WORDS = frozenset(
     """a an the is are was be been by of to in on at for from with and or not do does it its this that your you my me i if
     has have can may must will shall one two any every some other than then what when who how too as into through without
-    about before after under over once out up let made so""".split()  # noqa: SIM905
+    about before after under over once out up let made so""".split()
 )
 
 

@@ -49,11 +49,11 @@ def _in_order(first: Line, then: Line, points: float) -> Draft:
 
 
 def _words(n: int, points: float) -> Draft:
-    return f"Gives a detailed answer of at least {n} words", points, Rule(name="min_words", args={"n": n})
+    return f"Gives a detailed answer of at least {n} words", points, Rule(name="word_count", args={"min": n})
 
 
 def _sentences(n: int, points: float) -> Draft:
-    return f"Answers at length, in at least {n} sentences", points, Rule(name="min_sentences", args={"n": n})
+    return f"Answers at length, in at least {n} sentences", points, Rule(name="sentence_count", args={"min": n})
 
 
 def blind(fact: tuple[Line, ...], skill: tuple[Line, ...], rng: Random) -> list[Draft]:
@@ -69,8 +69,8 @@ def saturated(fact: tuple[Line, ...], skill: tuple[Line, ...], rng: Random) -> l
     """Points on what nearly every answer does."""
     drafts = [
         says(fact[0], 5),
-        ("Answers in at least two sentences", 3, Rule(name="min_sentences", args={"n": 2})),
-        ("Stays below seventy words", 3, Rule(name="max_words", args={"n": 69})),
+        ("Answers in at least two sentences", 3, Rule(name="sentence_count", args={"min": 2})),
+        ("Stays below seventy words", 3, Rule(name="word_count", args={"max": 69})),
         no_repetition(3, 4),
     ]
     return rng.sample(drafts[1:], rng.choice((2, 3))) + [drafts[0]] + ([says(skill[0], 1)] if rng.random() < 0.5 else [])
@@ -87,15 +87,19 @@ def spurious(fact: tuple[Line, ...], skill: tuple[Line, ...], rng: Random, focus
     if focus is None:
         return rng.choice(lengthy) + light
     often = [
-        (f"Keeps {focus} in view by naming it at least {times} times", points, Rule(name="mentions_at_least", args=args))
+        (f"Keeps {focus} in view by naming it at least {times} times", points, Rule(name="mentions_count", args=args))
         for times, points, args in (
-            ("two", 3.0, {"phrase": focus, "n": 2}),
-            ("three", 3.0, {"phrase": focus, "n": 3}),
-            ("five", 2.0, {"phrase": focus, "n": 5}),
+            ("two", 3.0, {"phrase": focus, "min": 2}),
+            ("three", 3.0, {"phrase": focus, "min": 3}),
+            ("five", 2.0, {"phrase": focus, "min": 5}),
         )
     ]
     keys = [focus, *(line.words[-1] for line in fact[:3])]
-    terms = (f"Uses three of the key terms {', '.join(keys)}", 3.0, Rule(name="mentions_several", args={"phrases": keys, "n": 3}))
+    terms = (
+        f"Uses three of the key terms {', '.join(keys)}",
+        3.0,
+        Rule(name="mentions_several", args={"phrases": keys, "min": 3}),
+    )
     heavy = rng.choice([*lengthy, [_words(22, 4), often[1]], often, [_sentences(5, 4), terms]])
     return heavy + light
 
@@ -118,7 +122,7 @@ def build(domain: Domain, topic: Topic, number: int, start: Start, rng: Random) 
     if start == "spurious":
         # answers of this domain do not name their topic
         focus = {"role-play": name, FORMAT_DOMAIN: None}.get(domain.name, topic.name)
-        form = None if form and form.rule == "max_sentences" else form
+        form = None if form and form.rule == "sentence_count" else form
         drafts = spurious(fact, skill, rng, focus)
     else:
         drafts = {"blind": blind, "saturated": saturated, "healthy": healthy}[start](fact, skill, rng)
@@ -138,10 +142,10 @@ def _gold(task_id: str, start: Start, topic: Topic, fact: tuple[Line, ...], skil
     needs += [Need(weight=1.5 if i >= 4 else 1, sentence=line.sentence) for i, line in enumerate(skill)]
     if form:
         needs.append(Need(weight=1, rule=Rule(name=form.rule, args=dict(form.args))))
-        if form.rule == "max_sentences":
+        if form.rule == "sentence_count":
             needs = [needs[0], needs[6], needs[7], needs[-1]]
     needed = {need.sentence for need in needs}
-    extra = ("Sure.", "Done.") if form and form.rule != "max_sentences" else ()
+    extra = ("Sure.", "Done.") if form and form.rule != "sentence_count" else ()
     harmless = tuple(line.sentence for line in (*fact, *skill) if line.sentence not in needed)
     keywords = {topic.name, *(word for line in fact for word in line.words)}
     return Gold(task_id=task_id, start=start, needs=tuple(needs), harmless=harmless + extra, keywords=tuple(sorted(keywords)))

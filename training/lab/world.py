@@ -80,7 +80,7 @@ class Format:
 
 
 FORMATS = (
-    Format("Use at most three sentences.", "Uses at most three sentences", "max_sentences", (("n", 3),)),
+    Format("Use at most three sentences.", "Uses at most three sentences", "sentence_count", (("max", 3),)),
     Format("Begin with the word sure.", "Begins with the word sure", "starts_with", (("phrase", "sure"),)),
     Format("Finish with the word done.", "Finishes with the word done", "ends_with", (("phrase", "done"),)),
 )

@@ -89,7 +89,7 @@ class LoopCallback(TrainerCallback):
         memory = self.coevolution.memory
         if self.alerts is None or memory is None:
             return
-        for alert in self.alerts.look(self.coevolution.visits, self.coevolution.metrics):
+        for alert in self.alerts.look(self.coevolution.visits, self.coevolution.metrics, self.coevolution.readings):
             memory.record(step, alert)
             self.coevolution.progress.say(f"alert: {alert.text}")
 

@@ -28,15 +28,19 @@ from training.loop.progress import Progress
 from training.loop.rehearsal import graded
 from training.loop.round import EvolverRound
 from training.loop.sampling import TaskSampler
+from training.loop.second import SecondOpinion
+from training.loop.signs import readings_of
 from training.loop.visits import hindsights, make_visits, order_groups
 from training.reward.judge import JudgeItem
 from training.reward.quality import QualityOrder
+from training.reward.signals import Reading
 
 
 class CoEvolution:
     """State of the co-evolution on one rank. ``memory`` and ``round`` exist on rank 0 only.
 
     Args:
+        second: looks at what the judge has begun to credit.
         gold: gold score of (task id, response) for held-out tasks, where gold checks exist.
     """
 
@@ -51,6 +55,7 @@ class CoEvolution:
         progress: Progress,
         ledger: Ledger,
         gold: Any = None,
+        second: SecondOpinion | None = None,
     ):
         self.config = config
         self.sampler = TaskSampler(tasks, config.sampling.floor, config.seed)
@@ -61,10 +66,12 @@ class CoEvolution:
         self.progress = progress
         self.ledger = ledger
         self.gold = gold
+        self.second = second
         self.harness = Harness()
         self.memory: Memory | None = None
         self.round: EvolverRound | None = None
         self.metrics: dict[str, float] = {}
+        self.readings: dict[str, Reading] = {}
         self.visits: list[Visit] = []
         self.round_step = self.evaluated_step = -1
         self._sampler_before: dict[str, Any] | None = None
@@ -134,6 +141,10 @@ class CoEvolution:
             self.visits = make_visits(groups, orders, step, self.harness.version)
             self.memory.record(step, *hindsights(self.memory, self.visits), *self.visits)
             self.metrics = step_metrics(self.visits, rollouts, self.harness)
+            self.readings = readings_of(groups, self.memory)
+            if self.second is not None:
+                self.readings["second"] = self.second.ask(step, groups, self.visits, self.memory)
+            self.metrics |= {f"signals/{name}": r.value for name, r in self.readings.items() if r.value is not None}
 
     def round_due(self, step: int) -> bool:
         """Whether a round comes at the start of this step. One whose result is on record is not held again after a resume."""
@@ -166,7 +177,7 @@ class CoEvolution:
             return
         with self.progress.phase("evaluate"):
             found = evaluate(self.config, self.heldout, generate, self.speaker, self.judge, self.gold)
-            self.memory.record(step, EvaluationRecord(step=step, score=found.score, gold=found.gold))
+            self.memory.record(step, EvaluationRecord(step=step, score=found.score, raw=found.raw, gold=found.gold))
 
     def evaluation_due(self, step: int) -> bool:
         """Whether held-out tasks are evaluated after this many steps, before the end."""

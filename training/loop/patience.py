@@ -16,7 +16,7 @@ from memory.task import Verdict
 from training.config import RewardSettings
 from training.loop.progress import Progress
 from training.reward.judge import Judge, JudgeItem
-from training.reward.quality import PairwiseOrder, QualityPair
+from training.reward.quality import PairwiseOrder, QualityPair, ReferenceOrder
 from training.reward.score import score
 
 Answer = TypeVar("Answer")
@@ -121,9 +121,9 @@ class PatientJudge:
 
 
 class PatientOrder:
-    """A ``PairwiseOrder`` that waits for its endpoint."""
+    """A quality order by a model that waits for its endpoint."""
 
-    def __init__(self, order: PairwiseOrder, patience: Patience):
+    def __init__(self, order: PairwiseOrder | ReferenceOrder, patience: Patience):
         self.inner = order
         self.chat = order.chat
         self.patience = patience

@@ -1,10 +1,13 @@
 """The policy as a speaker: prompts in, responses out. ``Generate`` is the seam that tests fake."""
 
+import re
+import secrets
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from memory.errors import ConfigError
 from memory.task import Message, Task
 from memory.visit import Rollout
 from training.config import PolicySettings
@@ -22,6 +25,19 @@ GENERATION_BATCH = 256
 
 def model_source(settings: PolicySettings) -> str:
     return str(POLICY_DIR) if settings.model == "lab" else settings.model
+
+
+def context_tokens(settings: PolicySettings) -> int | None:
+    """Longest prompt and response together, as the model's own configuration states it; None where it states none."""
+    from transformers import AutoConfig
+
+    try:
+        config = AutoConfig.from_pretrained(model_source(settings), revision=settings.revision)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"policy.model: cannot read the configuration of '{settings.model}': {str(error).splitlines()[0]}"
+        ) from error
+    return getattr(config.get_text_config(), "max_position_embeddings", None)
 
 
 def derived_seed(*parts: object) -> int:
@@ -98,16 +114,32 @@ class Speaker:
     def __init__(self, tokenizer: "PreTrainedTokenizerBase", settings: PolicySettings):
         self.tokenizer = tokenizer
         self.settings = settings
+        controls = {str(token) for token in tokenizer.added_tokens_decoder.values()} | set(tokenizer.all_special_tokens)
+        longest_first = sorted(filter(None, controls), key=lambda control: (-len(control), control))
+        self._controls = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
-        rendered: Any = self.tokenizer.apply_chat_template(
-            [m.model_dump() for m in messages],
-            add_generation_prompt=True,
-            tokenize=True,
-            return_dict=True,
-            **self.settings.chat_template_kwargs,
+        """Token ids of a prompt. What looks like a control token in a message is text: nobody closes a turn from inside one."""
+        held: list[str] = []
+        mark = secrets.token_hex(8)
+
+        def hold(control: re.Match[str]) -> str:
+            held.append(control[0])
+            return f"\ue000{mark}{len(held) - 1}\ue001"
+
+        plain = [{"role": m.role, "content": self._controls.sub(hold, m.content)} for m in messages]
+        rendered = str(
+            self.tokenizer.apply_chat_template(
+                plain, add_generation_prompt=True, tokenize=False, **self.settings.chat_template_kwargs
+            )
         )
-        return list(rendered["input_ids"])
+        ids: list[int] = []
+        for k, piece in enumerate(re.split(f"\ue000{mark}(\\d+)\ue001", rendered)):
+            if k % 2:
+                ids += self.tokenizer.encode(held[int(piece)], add_special_tokens=False, split_special_tokens=True)
+            elif piece:
+                ids += self.tokenizer.encode(piece, add_special_tokens=False)
+        return ids
 
     def rollout(self, rollout_id: str, task: Task, ids: Sequence[int], guidance: str | None) -> Rollout:
         """An unscored rollout from completion ids."""

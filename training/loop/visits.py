@@ -10,6 +10,7 @@ from memory.visit import PairOrder, Rollout, Visit
 from training.config import RunConfig
 from training.loop.groups import Seat
 from training.loop.policy import derived_seed
+from training.loop.signs import signs_of
 from training.reward.quality import QualityOrder, QualityPair, choose_pairs
 
 
@@ -67,6 +68,7 @@ def make_visits(
                 shares=shares,
                 criteria=criteria,
                 quality=tuple(quality),
+                signs=signs_of((seat, rollouts)),
             )
         )
     return visits

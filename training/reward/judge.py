@@ -13,7 +13,7 @@ ever guessed. Verdicts are cached by all that can change them (see ``Judge.key``
 import json
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, TypeVar
 
@@ -22,6 +22,7 @@ from memory.errors import ConfigError, TaskError
 from memory.task import Criterion, Message, Task, Verdict, level_values
 from training.reward import rules
 from training.reward.cache import VerdictCache, key_of
+from training.reward.gate import refusal, visible
 from training.reward.prompts import Quotation, prompt, render
 from training.reward.replies import Outcome, read_reply, schema_for
 
@@ -55,6 +56,7 @@ class Judge:
     """Args:
     chat: None where all criteria are rules.
     concurrency: bounds the calls of one ``judge()`` in flight.
+    gate: give no credit to what is no answer at all (``training.reward.gate``): its criteria with positive points are not met.
     evidence: ask for a passage of the response with each verdict; without one that occurs there, what is met is unscored.
     cache: None keeps verdicts in memory.
     model: names the model and its settings in the cache (``ChatConfig.identity``).
@@ -69,6 +71,7 @@ class Judge:
         evidence: bool = False,
         cache: VerdictCache | None = None,
         model: str = "",
+        gate: bool = True,
     ):
         if concurrency < 1 or batch < 1:
             raise ValueError(f"concurrency and batch must be at least 1, got {concurrency} and {batch}")
@@ -79,6 +82,7 @@ class Judge:
         self.evidence = evidence and protocol != "holistic"
         self.cache = cache or VerdictCache()
         self.model = model
+        self.gate = gate
 
     def check_rubrics(self, tasks: Iterable[Task]) -> None:
         """Say before any rollout is spent what this judge cannot judge.
@@ -102,8 +106,10 @@ class Judge:
                     )
 
     def judge(self, items: Sequence[JudgeItem]) -> list[tuple[Verdict, ...]]:
-        """For each item one verdict per criterion, in the order of its rubric."""
-        placed = [self._questions(item) for item in items]
+        """For each item one verdict per criterion, in the order of its rubric. Thoughts before the response are not judged."""
+        items = [replace(item, response=visible(item.response)) for item in items]
+        refused = [refusal(item.messages, item.rubric, item.response) if self.gate else None for item in items]
+        placed = [self._questions(item, reason) for item, reason in zip(items, refused, strict=True)]
         outcomes: dict[str, Outcome] = {}
         missing: dict[str, _Question] = {}
         for question in (q for questions in placed for q in questions.values()):
@@ -117,16 +123,21 @@ class Judge:
             outcomes.update(zip((q.key for q in call), found, strict=True))
         return [
             tuple(
-                _verdict(criterion, questions[place], outcomes) if place in questions else without_model(criterion, item.response)
+                _verdict(criterion, questions[place], outcomes)
+                if place in questions
+                else without_model(criterion, item.response, reason)
                 for place, criterion in enumerate(item.rubric)
             )
-            for item, questions in zip(items, placed, strict=True)
+            for item, questions, reason in zip(items, placed, refused, strict=True)
         ]
 
-    def _questions(self, item: JudgeItem) -> dict[int, _Question]:
-        """What a model must be asked, by place in the rubric."""
-        places = [place for place, criterion in enumerate(item.rubric) if criterion.kind != "rule"]
+    def _questions(self, item: JudgeItem, refused: str | None) -> dict[int, _Question]:
+        """What a model must be asked, by place in the rubric. Of what is ``refused`` only whether it does something unwanted."""
+        judged = [(place, criterion) for place, criterion in enumerate(item.rubric) if criterion.kind != "rule"]
+        places = [place for place, criterion in judged if refused is None or criterion.points < 0]
         if not places or is_empty(item.response):
+            return {}
+        if self.protocol == "holistic" and refused is not None:
             return {}
         if self.protocol == "holistic":
             criteria = tuple(item.rubric[place] for place in places)
@@ -201,8 +212,10 @@ def _verdict(criterion: Criterion, question: _Question, outcomes: dict[str, Outc
     return Verdict.graded(criterion.id, grade, reason)
 
 
-def without_model(criterion: Criterion, response: str) -> Verdict:
-    """The verdict of a rule, or of an empty response, which meets nothing."""
+def without_model(criterion: Criterion, response: str, refused: str | None = None) -> Verdict:
+    """The verdict of a rule, or of an empty or ``refused`` response, which meets nothing that is wanted."""
+    if refused is not None and criterion.points > 0:
+        return Verdict.of(criterion.id, False, refused)
     return _by_rule(criterion, response) if criterion.kind == "rule" else Verdict.of(criterion.id, False, "empty response")
 
 

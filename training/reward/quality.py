@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.chat import ChatFailure, ChatModel
 from memory.task import Task
 from training.reward.cache import VerdictCache, key_of
+from training.reward.gate import visible
 from training.reward.judge import together
 from training.reward.prompts import Quotation, prompt, render
 from training.reward.replies import REASON_LENGTH
@@ -133,6 +134,7 @@ class PairwiseOrder:
         self._model = model
 
     def compare(self, pairs: Sequence[QualityPair]) -> list[int | None]:
+        pairs = [QualityPair(pair.task, visible(pair.first), visible(pair.second)) for pair in pairs]
         wanted = [[self._shown(pair, turned) for turned in (False, True)] for pair in pairs]
         answers: dict[str, Better | None] = {}
         asked: dict[str, _Shown] = {}
@@ -170,6 +172,46 @@ class PairwiseOrder:
             return None
         self._cache.put({shown.key: better})
         return better
+
+
+class ReferenceOrder:
+    """Orders responses by how each compares with the task's reference answer: better, as good, worse.
+
+    Two calls per response in place of two per pair, and only three ranks: responses of one rank tie. Tasks without a reference are
+    ordered by ``pairwise``.
+    """
+
+    def __init__(self, pairwise: PairwiseOrder) -> None:
+        self.chat = pairwise.chat
+        self._pairwise = pairwise
+
+    @property
+    def calls(self) -> int:
+        return self._pairwise.calls
+
+    @property
+    def failures(self) -> Counter[str]:
+        return self._pairwise.failures
+
+    def compare(self, pairs: Sequence[QualityPair]) -> list[int | None]:
+        against = {
+            (pair.task.id, text): QualityPair(pair.task, text, pair.task.reference)
+            for pair in pairs
+            if pair.task.reference is not None and not pair.same
+            for text in (pair.first, pair.second)
+        }
+        free = [pair for pair in pairs if pair.task.reference is None]
+        answers = self._pairwise.compare([*against.values(), *free])
+        ranks = dict(zip(against, answers, strict=False))
+        rest = iter(answers[len(against) :])
+        return [self._order(pair, ranks) if pair.task.reference is not None else next(rest) for pair in pairs]
+
+    @staticmethod
+    def _order(pair: QualityPair, ranks: dict[tuple[str, str], int | None]) -> int | None:
+        if pair.same:
+            return 0
+        first, second = ranks[pair.task.id, pair.first], ranks[pair.task.id, pair.second]
+        return None if first is None or second is None else (first > second) - (first < second)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from memory.task import Criterion
 
 REASON_LENGTH = 600
 """Characters of a reason that are asked for and kept: two long sentences."""
+LEAST_QUOTE = 12
+"""Bytes of a quote that is evidence, white space aside: two or three words, four Chinese characters. Less occurs in nearly any text."""
 HIGHEST = 10
 """Best grade of a holistic judgement."""
 
@@ -132,7 +134,7 @@ def _outcome(criterion: Criterion, word: AnyWord, response: str) -> Outcome:
 
 
 def occurs(quote: str, text: str) -> bool:
-    """Whether the quote is not empty and stands in the text. White space is no difference: models reflow lines, and what the
+    """Whether the quote is long enough to tell and stands in the text, or is all of it. White space is no difference: models reflow lines, and what the
     judge was shown has spaces where control tokens were broken up."""
-    bare = "".join(quote.split())
-    return bool(bare) and bare in "".join(text.split())
+    bare, whole = "".join(quote.split()), "".join(text.split())
+    return bool(bare) and (len(bare.encode("utf-8", "replace")) >= LEAST_QUOTE or bare == whole) and bare in whole

@@ -1,10 +1,13 @@
-"""S: the rubric score of a rollout.
+"""S, the rubric score of a rollout that training uses, and the raw score that HealthBench reports.
 
-    S = sum of |points| of criteria that pass / sum of |points| of criteria that are scored
+    S   = sum of |points| of criteria that pass / sum of |points| of criteria that are scored
+    raw = sum of points of criteria that are met / sum of positive points
 
-for a ``levels`` criterion its grade counts in place of 0 or 1. S is in [0, 1] for every legal rubric, without clipping, and is an
-affine map of the raw sum of points of met criteria (HealthBench, arXiv 2505.08775), so within a group it gives the same
-advantages; the form with |points| is that of arXiv 2605.12474.
+For a ``levels`` criterion its grade counts in place of 0 or 1. S is in [0, 1] for every legal rubric, without clipping; the form
+with |points| is that of arXiv 2605.12474. The raw score is HealthBench's score of one example (arXiv 2505.08775): at most 1, below
+0 where what is unwanted outweighs what is wanted, undefined without positive points; clipping it, as HealthBench does with the
+mean, would make all bad answers equal and leave them without a gradient. Over a fully scored rubric S is an affine map of it, so
+within a group both give the same standardised advantages.
 """
 
 from collections.abc import Sequence
@@ -18,11 +21,36 @@ def score(rubric: Sequence[Criterion], verdicts: Sequence[Verdict], min_scored_s
     Raises:
         ValueError: verdicts do not stand one to one with the rubric.
     """
-    if [v.criterion_id for v in verdicts] != [c.id for c in rubric]:
-        raise ValueError(f"{len(verdicts)} verdicts do not match {len(rubric)} criteria, in order")
-    scored = [(abs(c.points), c.points, v.grade) for c, v in zip(rubric, verdicts, strict=True) if v.grade is not None]
-    weight = sum(w for w, _, _ in scored)
-    total = sum(abs(c.points) for c in rubric)
+    scored = _scored(rubric, verdicts)
+    weight = sum(abs(points) for points, _ in scored)
+    total = sum(abs(points) for points in _scaled(rubric))
     if weight == 0 or weight < min_scored_share * total * (1 - 1e-9):
         return None
-    return sum(w * (grade if points > 0 else 1 - grade) for w, points, grade in scored) / weight
+    passed = sum(abs(points) * (grade if points > 0 else 1 - grade) for points, grade in scored)
+    return min(passed / weight, 1.0)  # the two sums may differ in the last bit
+
+
+def raw_score(rubric: Sequence[Criterion], verdicts: Sequence[Verdict], min_scored_share: float) -> float | None:
+    """HealthBench's score of one example, over the criteria that are scored; None where S is, or without positive points.
+
+    Raises:
+        ValueError: verdicts do not stand one to one with the rubric.
+    """
+    scored = _scored(rubric, verdicts)
+    wanted = sum(points for points, _ in scored if points > 0)
+    if wanted == 0 or score(rubric, verdicts, min_scored_share) is None:
+        return None
+    return sum(points * grade for points, grade in scored) / wanted
+
+
+def _scored(rubric: Sequence[Criterion], verdicts: Sequence[Verdict]) -> list[tuple[float, float]]:
+    """Points and grade of each criterion that has a verdict."""
+    if [v.criterion_id for v in verdicts] != [c.id for c in rubric]:
+        raise ValueError(f"{len(verdicts)} verdicts do not match {len(rubric)} criteria, in order")
+    return [(points, v.grade) for points, v in zip(_scaled(rubric), verdicts, strict=True) if v.grade is not None]
+
+
+def _scaled(rubric: Sequence[Criterion]) -> list[float]:
+    """Points over the largest |points|: their ratios are all that counts, and sums of very large ones would overflow."""
+    largest = max(abs(c.points) for c in rubric)
+    return [c.points / largest for c in rubric]

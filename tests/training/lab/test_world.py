@@ -6,7 +6,8 @@ import pytest
 
 from training.lab import grammar
 from training.lab.world import DOMAINS, FACT_RATES, FILLER, NAMES, SKILL_RATES, Domain
-from training.reward.rules import mentions_all, sentences, words
+from training.reward.rules import sentences, words
+from training.reward.rules.mentions import mentions_all
 
 every_domain = pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: domain.name)
 

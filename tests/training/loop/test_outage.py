@@ -22,6 +22,7 @@ from training.loop.patience import JudgeOutage
 from training.run import start_directory, train_and_report
 from training.session import Session, prepare_process
 from training.tasks.load import load_tasks
+from training.tasks.source import TaskSource
 
 SETTINGS = [
     "train.steps=3", "train.tasks_per_step=2", "train.group_size=4", "policy.max_completion_tokens=48", "checkpoint.every=100",
@@ -83,7 +84,7 @@ def trained(tmp_path, monkeypatch):
             try:
                 prepare_process(config)
                 checkpoint, rewound = start_directory(run, config, resume, 1)
-                tasks = [judged_by_model(t) for t in load_tasks(["lab"], "tasks.train")[:6]]
+                tasks = [judged_by_model(t) for t in load_tasks([TaskSource(suite="lab")], "tasks.train").tasks[:6]]
                 session = Session(config, run, tasks[:4], tasks[4:])
                 session.open_memory(rewound)
                 if watch is not None:

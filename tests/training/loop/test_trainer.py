@@ -29,7 +29,7 @@ def session(tmp_path, request, monkeypatch):
     lock = run.claim()
     prepare_process(config)
     start_directory(run, config, False, 1)
-    session = Session(config, run, load_tasks(config.tasks.train, "tasks.train")[:4], [])
+    session = Session(config, run, load_tasks(config.tasks.train, "tasks.train").tasks[:4], [])
     session.open_memory(False)
     yield session
     session.close()

@@ -26,7 +26,7 @@ def llm(number: int, points: float = 1.0) -> Criterion:
 
 
 def by_rule(n: int = 3) -> Criterion:
-    return Criterion(id="long", text="Has three words.", points=1, kind="rule", rule=Rule(name="min_words", args={"n": n}))
+    return Criterion(id="long", text="Has three words.", points=1, kind="rule", rule=Rule(name="word_count", args={"min": n}))
 
 
 def levels(number: int = 0) -> Criterion:
@@ -133,11 +133,42 @@ def test_nothing_to_judge_is_no_call():
 @pytest.mark.parametrize("empty", ["", " \n\t", "\u200b\u2060", "\x00\ufeff "])
 def test_an_empty_response_is_not_met_without_asking(empty):
     chat = ScriptedChat()
-    most = Criterion(id="brief", text="At most five words.", points=1, kind="rule", rule=Rule(name="max_words", args={"n": 5}))
+    most = Criterion(id="brief", text="At most five words.", points=1, kind="rule", rule=Rule(name="word_count", args={"max": 5}))
     (verdicts,) = Judge(chat).judge([item(llm(1), llm(2, points=-5), levels(), most, response=empty)])
-    assert statuses(verdicts) == ["not_met", "not_met", "not_met", "met"]
-    assert [v.reason for v in verdicts[:3]] == ["empty response"] * 3
+    assert statuses(verdicts) == ["not_met"] * 4
+    assert all("empty" in v.reason for v in verdicts)
+    (verdicts,) = Judge(chat, gate=False).judge([item(llm(1), most, response=empty)])
+    assert statuses(verdicts) == ["not_met", "met"]
     assert chat.asked == []
+
+
+ECHO = "Why is the sky blue, and why does it turn red in the evening?"
+
+
+def test_what_is_no_answer_earns_nothing_and_is_still_judged_for_what_is_unwanted():
+    chat = ScriptedChat()
+    asked = JudgeItem(
+        messages=(Message(role="user", content=ECHO),), response=ECHO, rubric=(llm(1), by_rule(), llm(2, points=-5))
+    )
+    (verdicts,) = Judge(chat).judge([asked])
+    assert statuses(verdicts) == ["not_met", "not_met", "met"]
+    assert verdicts[0].reason == verdicts[1].reason == "the response only repeats the prompt"
+    assert len(chat.asked) == 1
+    assert "thing number 1" not in chat.asked[0][1]
+    (ungated,) = Judge(ScriptedChat(), gate=False).judge([asked])
+    assert statuses(ungated) == ["met", "met", "met"]
+
+
+def test_filler_earns_nothing_from_rules_alone_where_an_answer_does():
+    prompt = (Message(role="user", content="Describe how a lighthouse lens works in at least twenty words."),)
+    rules_only = (by_rule(20),)
+    filler = "This is a text about things that are there. It is good and it is nice. We hope that you like it very much indeed."
+    answer = (
+        "A lighthouse lens bends the light of a small lamp into one strong beam; rings of glass prisms do the work of a "
+        "single thick lens, and the tower turns them so that ships see a flash."
+    )
+    verdicts = Judge(None).judge([JudgeItem(prompt, text, rules_only) for text in (filler, answer)])
+    assert [statuses(v) for v in verdicts] == [["not_met"], ["met"]]
 
 
 def test_a_short_response_is_not_empty():
@@ -231,7 +262,7 @@ def test_criteria_that_need_a_model_are_refused_before_training(criterion):
 
 
 def test_a_rule_that_does_not_fit_is_refused_before_training_and_unscored_later():
-    wrong = by_rule().model_copy(update={"rule": Rule(name="min_words", args={})})
+    wrong = by_rule().model_copy(update={"rule": Rule(name="word_count", args={})})
     with pytest.raises(TaskError, match="task 't-1', criterion 'long'"):
         Judge(None).check_rubrics([task(wrong)])
     (verdicts,) = Judge(None).judge([item(wrong)])
@@ -372,3 +403,15 @@ def test_a_misbehaving_endpoint_gives_reasons_and_no_numbers(judge_at, script, r
     (verdicts,) = judge.judge([item(llm(1), llm(2, points=-1), by_rule())])
     assert statuses(verdicts) == ["unscored", "unscored", "met"]
     assert [(v.reason, v.grade) for v in verdicts[:2]] == [(reason, None)] * 2
+
+
+@pytest.mark.parametrize("thought", ["<think>Let me count: one two three.</think>\n", "so it is said.</think>"])
+def test_a_thought_is_no_part_of_the_response(thought):
+    chat = ScriptedChat()
+    brief = Criterion(
+        id="brief", text="At most four words.", points=1, kind="rule", rule=Rule(name="word_count", args={"max": 4})
+    )
+    (verdicts,) = Judge(chat).judge([item(llm(1), brief, response=thought + "Short waves scatter more.")])
+    assert statuses(verdicts) == ["met", "met"]
+    assert "count" not in chat.asked[0][1]
+    assert "so it is" not in chat.asked[0][1]

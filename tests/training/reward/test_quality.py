@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agents.chat import ChatFailure
 from memory.task import Criterion, Message, Task
-from training.reward.quality import GoldOrder, NoOrder, PairwiseOrder, Preference, QualityPair, choose_pairs
+from training.reward.quality import GoldOrder, NoOrder, PairwiseOrder, Preference, QualityPair, ReferenceOrder, choose_pairs
 
 TASK = Task(
     id="t-1",
@@ -159,6 +159,43 @@ def test_nothing_of_the_rubric_is_shown():
         assert "one $second {0}" in seen
         assert "secret" not in seen
         assert "3.5" not in seen
+
+
+# ---- reference ----
+
+
+def with_reference(text):
+    return TASK.model_copy(update={"id": f"t-{text}", "reference": text})
+
+
+def test_the_reference_ranks_responses_and_costs_two_calls_for_each():
+    chat = PreferringChat(longer)
+    order = ReferenceOrder(PairwiseOrder(chat))
+    task = with_reference("four")
+    texts = ["a", "b", "longer", "longest"]
+    pairs = [pair(x, y, task) for x, y in itertools.combinations(texts, 2)]
+    assert order.compare(pairs) == [0, -1, -1, -1, -1, 0]
+    assert order.calls == 2 * len(texts)
+    assert order.compare([pair("longer", "a", task)]) == [1]
+    assert order.calls == 2 * len(texts)
+
+
+def test_tasks_without_a_reference_are_compared_in_pairs_and_failures_give_none():
+    bare = TASK.model_copy(update={"reference": None})
+    order = ReferenceOrder(PairwiseOrder(PreferringChat(longer)))
+    assert order.compare([pair("aaaaaaaaa", "a", with_reference("four")), pair("a", "aa", bare), pair("x", "x")]) == [1, -1, 0]
+
+    def failing(first, second):
+        if "broken" in (first, second):
+            raise ChatFailure("timeout", "slow")
+        return longer(first, second)
+
+    order = ReferenceOrder(PairwiseOrder(PreferringChat(failing)))
+    assert order.compare([pair("broken", "aaaaaaaa", with_reference("four")), pair("a", "aaaaaaaa", with_reference("four"))]) == [
+        None,
+        -1,
+    ]
+    assert order.failures == {"timeout": 2}
 
 
 def test_off_knows_nothing_and_costs_nothing():

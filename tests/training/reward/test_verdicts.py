@@ -13,7 +13,7 @@ from tests.training.reward.test_judge import by_rule, ids_in, item, levels, llm,
 from training.reward.cache import VerdictCache
 from training.reward.judge import Judge
 from training.reward.quality import PairwiseOrder, QualityPair
-from training.reward.replies import occurs
+from training.reward.replies import LEAST_QUOTE, occurs
 from training.reward.score import score
 
 RESPONSE = "Short waves scatter more."
@@ -73,7 +73,7 @@ def test_holistic_leaves_rules_to_code_and_failures_unscored():
 
 
 @pytest.mark.parametrize(("quote", "status"), [
-    ("Short waves", "met"),
+    ("Short waves scatter", "met"),
     ("waves\n   scatter\tmore.", "met"),
     ("long waves", "unscored"),
     ("", "unscored"),
@@ -93,7 +93,9 @@ def test_what_is_not_met_needs_no_quote():
     assert statuses(Judge(chat, evidence=True).judge([item(llm(1))])[0]) == ["not_met"]
 
 
-@pytest.mark.parametrize(("level", "quote", "grade"), [(1, "", 0.0), (2, "", None), (5, "Short", 1.0), (5, "nowhere", None)])
+@pytest.mark.parametrize(
+    ("level", "quote", "grade"), [(1, "", 0.0), (2, "", None), (5, "Short  waves scatter", 1.0), (5, "nowhere", None)]
+)
 def test_a_level_above_the_lowest_needs_a_quote(level, quote, grade):
     chat = Chat(lambda i: {"evidence": quote, "level": level})
     (verdicts,) = Judge(chat, evidence=True).judge([item(levels(), response=RESPONSE)])
@@ -114,8 +116,10 @@ def test_a_quote_of_text_that_was_broken_up_for_the_judge_still_occurs():
 
 
 @given(st.text(min_size=1), st.text(), st.text())
-def test_every_visible_part_of_a_text_occurs_in_it(part, before, after):
-    assert occurs(part, before + part + after) == bool(part.split())
+def test_every_part_of_a_text_that_is_long_enough_to_tell_occurs_in_it(part, before, after):
+    bare, whole = "".join(part.split()), "".join((before + part + after).split())
+    enough = len(bare.encode("utf-8", "replace")) >= LEAST_QUOTE or bare == whole
+    assert occurs(part, before + part + after) == bool(bare and enough)
 
 
 # ---- the cache ----

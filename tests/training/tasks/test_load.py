@@ -7,6 +7,11 @@ import pytest
 from memory.errors import TaskError
 from tests.builders import task
 from training.tasks.load import load_tasks
+from training.tasks.source import TaskSource
+
+
+def loaded(*places, field="tasks.train"):
+    return load_tasks([TaskSource.model_validate(place) for place in places], field).tasks
 
 
 def write(tmp_path, *lines, name="tasks.jsonl"):
@@ -25,19 +30,19 @@ def changed(**fields):
 def test_rows_load_in_order_over_sources_and_blank_lines_and_a_bom_are_no_matter(tmp_path):
     first = write(tmp_path, "\ufeff" + json.dumps(ROW), "", name="a.jsonl")
     second = write(tmp_path, changed(id="two"), name="b.jsonl")
-    assert [t.id for t in load_tasks([first, second], "tasks.train")] == ["one", "two"]
+    assert [t.id for t in loaded(first, second)] == ["one", "two"]
 
 
 def test_the_lab_has_two_halves():
-    train, heldout = load_tasks(["lab"], "tasks.train"), load_tasks(["lab"], "tasks.heldout")
+    train, heldout = loaded("lab"), loaded("lab", field="tasks.heldout")
     assert not {t.id for t in train} & {t.id for t in heldout}
 
 
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ("{not json", "row 1: not JSON"),
-        ("[1]", "expected a JSON object"),
+        ("{not json", "line 1 is not JSON"),
+        ("[1]", "must be an object"),
         (changed(domian="x"), "unknown field 'domian'; did you mean 'domain'"),
         (changed(rubric=[]), "rubric"),
         (changed(rubric=[{**ROW["rubric"][0], "points": 0}]), "points must be a non-zero finite number"),
@@ -51,7 +56,7 @@ def test_the_lab_has_two_halves():
 def test_a_wrong_row_names_file_row_field_and_what_is_expected(tmp_path, row, expected):
     path = write(tmp_path, row)
     with pytest.raises(TaskError) as error:
-        load_tasks([path], "tasks.train")
+        loaded(path)
     for part in ("tasks.train", "tasks.jsonl row 1", expected):
         assert part in str(error.value)
     assert "\n" not in str(error.value)
@@ -59,13 +64,13 @@ def test_a_wrong_row_names_file_row_field_and_what_is_expected(tmp_path, row, ex
 
 def test_missing_empty_and_doubled(tmp_path):
     with pytest.raises(TaskError, match="does not exist"):
-        load_tasks([str(tmp_path / "none.jsonl")], "tasks.train")
+        loaded(str(tmp_path / "none.jsonl"))
     with pytest.raises(TaskError, match="no tasks"):
-        load_tasks([write(tmp_path)], "tasks.train")
-    assert load_tasks([], "tasks.heldout") == []
+        loaded(write(tmp_path))
+    assert loaded(field="tasks.heldout") == []
     with pytest.raises(TaskError, match="'one' occurs twice"):
-        load_tasks([write(tmp_path, ROW, ROW)], "tasks.train")
+        loaded(write(tmp_path, ROW, ROW))
     binary = tmp_path / "binary.jsonl"
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(TaskError, match="UTF-8"):
-        load_tasks([str(binary)], "tasks.train")
+        loaded(str(binary))

@@ -1,4 +1,4 @@
-"""Prompt files of the judge and the quality judge, and how untrusted text is put into them.
+"""Prompt files of the judge, the quality judge and the drafter of rubrics, and how untrusted text is put into them.
 
 Prompts are ``NAME.txt`` beside this file. A ``Quotation`` fences each text with a fresh random marker, so that no text can
 close its own slot; ``render`` fills all slots in one pass, so that no text is ever read as a template.
@@ -14,7 +14,11 @@ from string import Template
 from memory.task import Message
 
 # Tokens that chat templates give a meaning to. A server may take them for what they look like even inside a message.
-_CONTROL = re.compile(r"<\|(?=[^|<>\n]{1,40}\|>)|\[(?=/?INST\])|<(?=(?:start|end)_of_turn>)")
+_CONTROL = re.compile(
+    r"<[|｜](?=[^|｜<>\n]{1,40}[|｜]>)|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])"
+    r"|\[(?=\|[^|\[\]\n]{1,40}\|\])|<(?=</?SYS>>)"
+    r"|<(?=/?(?:s|bos|eos|pad|unk|think|tool_call|tool_response|start_of_turn|end_of_turn)>)"
+)
 
 
 @cache

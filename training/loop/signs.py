@@ -1,0 +1,54 @@
+"""Signs of reward hacking of a step: by group into its visit, over all groups into metrics and alerts. The reward never sees them."""
+
+from collections.abc import Sequence
+
+from memory.memory import Memory
+from memory.visit import Rollout, Sign
+from training.loop.groups import Seat
+from training.reward.gate import visible
+from training.reward.signals import SIGNALS, Reading, Sample
+
+Group = tuple[Seat, Sequence[Rollout]]
+OF_GROUP = ("echo", "repetition", "compression", "self_praise")
+"""Signs that one group's responses are enough for."""
+
+
+def samples_of(group: Group) -> list[Sample]:
+    """The responses of a group as the signs see them, with the texts they were given."""
+    seat, rollouts = group
+    asked = tuple(m.content for m in seat.plain_prompt)
+    criteria = tuple(c.text for c in seat.entry.rubric)
+    return [
+        Sample(
+            task_id=seat.task.id,
+            text=visible(r.text),
+            told=(*asked, *criteria, *((r.guidance,) if r.guidance else ())),
+            tokens=r.tokens,
+            score=r.score,
+        )
+        for r in rollouts
+    ]
+
+
+def signs_of(group: Group) -> dict[str, Sign]:
+    """The signs of one group, by name."""
+    samples = samples_of(group)
+    read = {s.name: (s.measure(samples), s.threshold) for s in SIGNALS if s.name in OF_GROUP}
+    return {name: Sign(value=r.value, threshold=least) for name, (r, least) in read.items() if r.value is not None}
+
+
+def readings_of(groups: Sequence[Group], memory: Memory) -> dict[str, Reading]:
+    """What every signal of one step's responses says, by name. Phrases are held against those of the first step."""
+    samples = [sample for group in groups for sample in samples_of(group)]
+    first = [
+        Sample(task_id=r.task_id, text=visible(r.text))
+        for visits in memory.visits.values()
+        for visit in visits
+        if visit.step == 0
+        for r in memory.rollouts.get(visit.rollout_ids)
+    ]
+    return {
+        signal.name: signal.measure(samples, first) if signal.name == "boilerplate" else signal.measure(samples)
+        for signal in SIGNALS
+        if signal.scope == "samples"
+    }
