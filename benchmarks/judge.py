@@ -25,7 +25,16 @@ from training.reward.judge import Judge, JudgeItem
 
 AT_ONCE, LATENCY = 64, 0.2
 CRITERIA = 10
-MESSAGES = (Message(role="user", content="What should I do about a sunburn? " * 5),)
+MESSAGES = (
+    Message(
+        role="user", content="I fell asleep on the beach and my shoulders are red and hot. What should I do about the sunburn?"
+    ),
+)
+RESPONSE = """Get out of the sun now and stay out of it until the redness has gone. Cool the skin with a damp cloth or a lukewarm
+shower for ten minutes, several times today, but use no ice. Afterwards put on a plain moisturiser or aloe while the skin is still
+moist. Drink more water than usual, since burnt skin loses it. For the pain ibuprofen or paracetamol helps if you normally tolerate
+it. Leave blisters closed. See a doctor when they cover a large area, when you get a fever, chills or feel confused, or when a
+small child is burnt. Next time wear a shirt, look for shade around noon and renew sunscreen every two hours."""
 RUBRIC = tuple(Criterion(id=f"c{k}", text=f"Says thing number {k}, and says why.", points=1) for k in range(CRITERIA))
 
 
@@ -65,7 +74,7 @@ def completion(body: bytes) -> bytes:
 
 
 def items(count: int, series: str) -> list[JudgeItem]:
-    return [JudgeItem(MESSAGES, f"{series} {k}. " + "Cool the skin and drink water. " * 20, RUBRIC) for k in range(count)]
+    return [JudgeItem(MESSAGES, f"{RESPONSE} ({series} {k})", RUBRIC) for k in range(count)]
 
 
 def main() -> None:
