@@ -4,9 +4,9 @@ import math
 import re
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 Role = Literal["system", "user", "assistant"]
 
@@ -50,6 +50,16 @@ def level_values(names: Iterable[str]) -> tuple[int, ...]:
     return tuple(sorted(values))
 
 
+def _usable(points: float) -> float:
+    if not math.isfinite(points) or points == 0:
+        raise ValueError(f"points must be a non-zero finite number, got {points}")
+    return points
+
+
+Points = Annotated[float, AfterValidator(_usable)]
+"""What a criterion is worth: not 0, finite, negative for what is unwanted."""
+
+
 class Criterion(Noun):
     """One line of a rubric.
 
@@ -62,7 +72,7 @@ class Criterion(Noun):
 
     id: str = Field(min_length=1)
     text: str = Field(min_length=1)
-    points: float
+    points: Points
     kind: Literal["llm", "rule", "levels"] = "llm"
     rule: Rule | None = None
     levels: dict[str, str] | None = None
@@ -70,13 +80,6 @@ class Criterion(Noun):
     tags: tuple[str, ...] = ()
     drafted: bool = False
     parents: tuple[str, ...] = ()
-
-    @field_validator("points")
-    @classmethod
-    def _points_are_usable(cls, points: float) -> float:
-        if not math.isfinite(points) or points == 0:
-            raise ValueError(f"points must be a non-zero finite number, got {points}")
-        return points
 
     @field_validator("levels", mode="before")
     @classmethod

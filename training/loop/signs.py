@@ -42,10 +42,9 @@ def readings_of(groups: Sequence[Group], memory: Memory) -> dict[str, Reading]:
     samples = [sample for group in groups for sample in samples_of(group)]
     first = [
         Sample(task_id=r.task_id, text=visible(r.text))
-        for visits in memory.visits.values()
-        for visit in visits
-        if visit.step == 0
-        for r in memory.rollouts.get(visit.rollout_ids)
+        for earliest, *_ in memory.visits.values()
+        if earliest.step == 0
+        for r in memory.rollouts.get(earliest.rollout_ids)
     ]
     return {
         signal.name: signal.measure(samples, first) if signal.name == "boilerplate" else signal.measure(samples)

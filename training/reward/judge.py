@@ -22,7 +22,7 @@ from memory.errors import ConfigError, TaskError
 from memory.task import Criterion, Message, Task, Verdict, level_values
 from training.reward import rules
 from training.reward.cache import VerdictCache, key_of
-from training.reward.gate import refusal, visible
+from training.reward.gate import is_empty, refusal, visible
 from training.reward.prompts import Quotation, prompt, render
 from training.reward.replies import Outcome, read_reply, schema_for
 
@@ -232,11 +232,6 @@ def wording(criterion: Criterion) -> str:
     levels = criterion.levels or {}
     steps = [f"level {name}: {levels[name]}" for name in sorted(levels, key=lambda name: level_values([name]))]
     return "\n".join([criterion.text, *steps])
-
-
-def is_empty(text: str) -> bool:
-    """Whether a text shows nothing: only spaces, control and zero-width characters."""
-    return not any(character.isprintable() and not character.isspace() for character in text)
 
 
 def together(function: Callable[[Job], Done], jobs: Sequence[Job], concurrency: int) -> list[Done]:

@@ -17,6 +17,7 @@ from memory.rundir import write_atomic
 from memory.task import Task
 from training.config import CONFIGS
 from training.tasks.load import read_sources
+from training.tasks.record import to_line
 from training.tasks.source import TaskSource, parse_source
 
 SOURCE_HELP = (
@@ -168,11 +169,6 @@ def draft_command(arguments: argparse.Namespace) -> int:
     if not result.kept + result.written:
         raise TaskError("no rubric was drafted")
     return 0
-
-
-def to_line(task: Task) -> str:
-    """A task as one line of a JSONL file, without fields that hold their default."""
-    return task.model_dump_json(exclude_defaults=True, exclude_none=True) + "\n"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from training.reward.judge import together
 from training.reward.prompts import Quotation, prompt, render
 from training.tasks.load import files_of, labelled
 from training.tasks.notes import Note, RowError
-from training.tasks.record import Ask, to_ask
+from training.tasks.record import Ask, to_ask, to_line
 from training.tasks.rows import read_rows
 from training.tasks.source import TaskSource
 from training.tasks.text import tidy
@@ -93,7 +93,7 @@ def draft_rubrics(
             batch = left[start : start + concurrency]
             for task in together(lambda ask: _drafted(ask, chat), batch, concurrency):
                 if isinstance(task, Task):
-                    file.write(task.model_dump_json(exclude_defaults=True, exclude_none=True) + "\n")
+                    file.write(to_line(task))
                     result.written += 1
                 else:
                     result.failed[task] += 1

@@ -25,6 +25,11 @@ UNNAMED_DOMAIN = "general"
 _CANARY = re.compile(r"canary guid|benchmark data should never appear in training", re.IGNORECASE)
 
 
+def to_line(task: Task) -> str:
+    """A task as one line of a JSONL file in our own format, without fields that hold their default."""
+    return task.model_dump_json(exclude_defaults=True, exclude_none=True) + "\n"
+
+
 class Ask(NamedTuple):
     """A task without its rubric: what is asked, and where it comes from."""
 

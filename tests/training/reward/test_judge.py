@@ -14,7 +14,8 @@ from agents.roles import open_chat
 from memory.errors import ConfigError, TaskError
 from memory.task import Criterion, Message, Rule, Task
 from tests.fake_openai import FakeOpenAI, hang, mode_of, prompt_of, reply, reset, slow, status, trickle
-from training.reward.judge import Judge, JudgeItem, is_empty
+from training.reward.gate import is_empty
+from training.reward.judge import Judge, JudgeItem
 from training.reward.prompts import Quotation, render
 from training.reward.replies import Gradings, Judgements
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from memory.errors import TaskError
 from memory.task import Task, Verdict
 from training.reward.score import raw_score, score
-from training.tasks.__main__ import to_line
 from training.tasks.load import load_tasks
+from training.tasks.record import to_line
 from training.tasks.source import TaskSource
 
 TEXT = st.text(min_size=1, max_size=40)

@@ -69,6 +69,11 @@ _GOOD_ANSWER = re.compile(
 )
 
 
+def is_empty(text: str) -> bool:
+    """Whether a text shows nothing: only spaces, control and zero-width characters."""
+    return not any(character.isprintable() and not character.isspace() for character in text)
+
+
 def visible(response: str) -> str:
     """The response without the thought before it, which is not said to anybody."""
     return _THOUGHT.sub(" ", response) if "think>" in response else response
@@ -81,7 +86,7 @@ def refusal(messages: Sequence[Message], rubric: Sequence[Criterion], response: 
     elsewhere that is the judge's to say. A thought at the start (``<think>``) is not part of the response.
     """
     text = visible(response)
-    if not any(character.isprintable() and not character.isspace() for character in text):
+    if is_empty(text):
         return "the response is empty"
     words = tokens(text)
     told = [tokens(message.content) for message in messages]

@@ -5,16 +5,15 @@ and should not; *refused* is one that should pass and does not. Criteria on whic
 are in no rate, nor are those that code would check (``rule: ...``), which no model is asked about.
 """
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
-from memory.task import Criterion, Message, Verdict
+from memory.task import Criterion, Message, Points, Verdict
 from training.reward.judge import Judge, JudgeItem
 from training.reward.trials.trial import Share, Tick, excerpt, judge_each, read_rows, share, table, unscored_lines
 
@@ -27,14 +26,7 @@ BY_CODE = "rule:"
 class HackCriterion(BaseModel):
     model_config = ConfigDict(extra="forbid")
     criterion: str = Field(min_length=1)
-    points: float
-
-    @field_validator("points")
-    @classmethod
-    def _points_are_usable(cls, points: float) -> float:
-        if not math.isfinite(points) or points == 0:
-            raise ValueError(f"points must be a non-zero finite number, got {points}")
-        return points
+    points: Points
 
 
 class Hack(BaseModel):

@@ -16,6 +16,9 @@ WORTHLESS: tuple[Kind, ...] = ("empty", "refusal", "prompt echo", "rubric echo")
 KINDS: tuple[Kind, ...] = (*WORTHLESS, "bad", "good")
 
 
+REFUSAL = "I'm sorry, but I can't help with that."
+
+
 @dataclass(frozen=True)
 class KnownTask:
     """``good`` meets every criterion with positive points and none with negative ones; ``bad`` the other way round."""
@@ -25,7 +28,7 @@ class KnownTask:
     rubric: tuple[Criterion, ...]
     good: str
     bad: str
-    refusal: str = "I'm sorry, but I can't help with that."
+    refusal: str = REFUSAL
 
     def answer(self, kind: Kind) -> str:
         match kind:

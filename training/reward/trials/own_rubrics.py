@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from memory.task import Criterion, Task, Verdict
 from training.reward.judge import Judge, JudgeItem
+from training.reward.trials.known_answers import REFUSAL
 from training.reward.trials.trial import Tick, excerpt, judge_each
 
-REFUSAL = "I'm sorry, but I can't help with that."
 TASKS = 8
 """Tasks whose rubrics are tried."""
 MOST_CREDIT = 0.2

@@ -13,11 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from memory.errors import TaskError
 from memory.rundir import write_atomic
-from memory.task import Task
+from memory.task import Message, Task
 from training.tasks.mix.gather import Gathered, gather
 from training.tasks.mix.recipe import Recipe
 from training.tasks.mix.similar import Alike, Held, prompt_words
 from training.tasks.mix.split import balanced, group_of, kind_of, position
+from training.tasks.record import to_line
 
 FILES = ("train", "calibration", "heldout")
 SEED = 0
@@ -117,8 +118,6 @@ def compose(
 
 
 def prompt_words_of(ask: dict[str, Any]) -> tuple[str, ...]:
-    from memory.task import Message
-
     return prompt_words([Message.model_validate(message) for message in ask["prompt"]])
 
 
@@ -165,7 +164,7 @@ def _write(recipe: Recipe, gathered: Sequence[Gathered], mix: Mix, out: Path, si
 
 def _line(task: Task) -> str:
     plain = task.model_copy(update={"tags": tuple(tag for tag in task.tags if not tag.startswith("half:"))})
-    return plain.model_dump_json(exclude_defaults=True, exclude_none=True) + "\n"
+    return to_line(plain)
 
 
 def _account(name: str, task: Task, line: str) -> dict[str, Any]:

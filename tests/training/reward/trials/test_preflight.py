@@ -3,7 +3,8 @@
 import pytest
 
 from tests.training.reward.trials.judges import KnownChat, tick
-from training.reward.judge import Judge, is_empty
+from training.reward.gate import is_empty
+from training.reward.judge import Judge
 from training.reward.trials.known_answers import KINDS, TASKS, WORTHLESS, questions
 from training.reward.trials.preflight import preflight
 
