@@ -65,21 +65,22 @@ class ChatProposer:
         self.chat = chat
         self.author = name
 
-    def propose(self, case: CaseFile, attribution: Attribution, edit_id: str) -> Edit | None:
-        """One edit. An answer that cites unknown ids, names another interface or lacks a part is refused with ``EditError``."""
+    def propose(self, case: CaseFile, attribution: Attribution, new_id: str, count: int) -> list[Edit]:
+        """Edits. An answer that cites unknown ids, names another interface or lacks a part is refused with ``EditError``."""
         wanted = f"{attribution.pair_class} on criteria {', '.join(attribution.criterion_ids) or 'all'}: {attribution.reason}"
         measured = "\n".join(d.sentence for d in case.tried) or "none in this round"
         text = case_text(case, attribution=f"interface {attribution.interface}; {wanted}", measured=measured)
         reply = self.chat.complete(prompt("proposer"), text, ProposalReply)
         if reply.op == "none":
-            return None
+            return []
+        edit_id = f"{new_id}a"
         if unknown := [i for i in reply.evidence_ids if i not in case.evidence.ids]:
             raise InventedIds(unknown)
         if INTERFACE_OF_OP[reply.op] != attribution.interface:
             raise EditError(f"{reply.op} does not belong to the interface {attribution.interface} that was attributed")
         claimed: PairClass = reply.claimed_class
         try:
-            return Edit(
+            edit = Edit(
                 id=edit_id,
                 task_id=case.task.id,
                 operation=operation_of(reply, case, edit_id),
@@ -91,6 +92,7 @@ class ChatProposer:
         except ValidationError as error:
             first = error.errors()[0]
             raise EditError(f"{reply.op}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        return [edit]
 
 
 def operation_of(reply: ProposalReply, case: CaseFile, new_id: str):

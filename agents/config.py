@@ -45,8 +45,14 @@ class EvolverConfig(BaseModel):
     """Training steps between two rounds (K)."""
     max_tasks: int = Field(default=12, ge=1)
     """Flagged tasks per round, at most."""
+    proposals: int = Field(default=2, ge=1, le=8)
+    """Candidates per task and pass of a round, at most; they are different in kind and measured together."""
     revisions: int = Field(default=2, ge=0)
-    """How often a rejected candidate goes back to the proposer within a round (R)."""
+    """How often a task whose candidates were not accepted goes back to the proposer within a round (R)."""
+    probe_rollouts: int = Field(default=6, ge=0)
+    """Rollouts with and without the full hint, each, where a visit does not tell the cause of a failure; 0: no probes."""
+    evidence_tokens: int = Field(default=6000, ge=500)
+    """What a model is told of one task, at most, in tokens of about four characters."""
     scopes: tuple[Literal["last", "window", "cross_task"], ...] = ("last", "window", "cross_task")
     """What is recalled from memory."""
     window: int = Field(default=4, ge=1)

@@ -1,6 +1,6 @@
 """What the roles of a round may know besides evidence: where training stands and what the schedules allow."""
 
-from memory.decision import Decision
+from memory.decision import Decision, Probe
 from memory.harness import TaskHarness
 from memory.memory import Evidence
 from memory.task import Noun, Task
@@ -20,7 +20,8 @@ class RoundContext(Noun):
 class CaseFile(Noun):
     """Everything that attributor and proposer see of one task. It holds no gold check and no held-out task.
 
-    ``rollouts`` are those of the last visit, in its order; ``tried`` are this round's decisions on the task, newest last.
+    ``rollouts`` are those of the last visit, in its order; ``probes`` what small rehearsals found where the visit does not tell the
+    cause; ``tried`` are this round's decisions on the task, newest last.
     """
 
     context: RoundContext
@@ -28,6 +29,7 @@ class CaseFile(Noun):
     entry: TaskHarness
     evidence: Evidence
     rollouts: tuple[Rollout, ...]
+    probes: tuple[Probe, ...] = ()
     tried: tuple[Decision, ...] = ()
 
     def not_accepted(self) -> list[Decision]:

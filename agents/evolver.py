@@ -150,11 +150,12 @@ class HarnessEvolver:
             while case.attribution and len(case.decisions) <= self.config.revisions:
                 edit_id = f"r{file.context.round}-{case.task_id}-{len(case.decisions) + 1}"
                 try:
-                    edit = self.proposer.propose(file, case.attribution, edit_id)
+                    edits = self.proposer.propose(file, case.attribution, edit_id, 1)
                 except FAILURES as failure:  # here, where the decisions of this call are at hand: they must not be lost
                     return failed(case, failure)
-                if edit is None:
+                if not edits:
                     break
+                edit = edits[0]
                 try:
                     self._check(edit, file)
                 except Refused as refusal:

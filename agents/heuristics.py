@@ -16,6 +16,7 @@ takes the first that was not tried before:
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from string import ascii_lowercase
 from typing import Protocol
 
 from agents.attribution import never_passed
@@ -52,8 +53,9 @@ COMMON = frozenset(
 class Proposer(Protocol):
     author: str
 
-    def propose(self, case: CaseFile, attribution: Attribution, edit_id: str) -> Edit | None:
-        """The next edit to measure, or None when there is nothing left worth measuring.
+    def propose(self, case: CaseFile, attribution: Attribution, new_id: str, count: int) -> list[Edit]:
+        """The next edits to measure, at most ``count``, different in kind; none when there is nothing left worth measuring. Their ids
+        are ``new_id`` followed by a letter.
 
         Raises:
             ChatFailure: the model behind the role failed; the case becomes a counted no-op.
@@ -64,12 +66,13 @@ class Proposer(Protocol):
 class HeuristicProposer:
     author = "heuristic"
 
-    def propose(self, case: CaseFile, attribution: Attribution, edit_id: str) -> Edit | None:
+    def propose(self, case: CaseFile, attribution: Attribution, new_id: str, count: int) -> list[Edit]:
+        found: list[Edit] = []
         tried = {d.edit.content() for d in case.not_accepted()}
         revision_of = case.tried[-1].edit.id if case.tried else None
-        for operation, claimed in operations(case, attribution, edit_id):
+        for operation, claimed in operations(case, attribution, new_id):
             edit = Edit(
-                id=edit_id,
+                id=f"{new_id}{ascii_lowercase[len(found)]}",
                 task_id=case.task.id,
                 operation=operation,
                 claim=Claim(pair_class=attribution.pair_class, criterion_ids=claimed, reason=attribution.reason),
@@ -77,9 +80,11 @@ class HeuristicProposer:
                 proposer=self.author,
                 revision_of=revision_of,
             )
-            if edit.content() not in tried:
-                return edit
-        return None
+            if edit.content() not in tried and operation.op not in {e.operation.op for e in found}:
+                found.append(edit)
+            if len(found) == count:
+                break
+        return found
 
 
 def operations(case: CaseFile, attribution: Attribution, new_id: str) -> Iterator[tuple]:

@@ -22,18 +22,30 @@ class Guard(Noun):
     """A quantity that must not get worse: it holds while the estimate of the harm stays within ``limit``.
 
     The interval is shown, not tested: with the few rollouts of a look, asking for certain harmlessness would refuse everything.
+    ``task_id`` names another task than the edited one, on which the harm was looked for.
     """
 
     name: str
+    task_id: str | None = None
     harm: Interval
     limit: float
     holds: bool
 
 
+class ScoreChange(Noun):
+    """The change of the mean score, split: ``by_rollouts`` is S(y'; c) - S(y; c), ``by_criteria`` S(y'; c') - S(y'; c), with rollouts
+    y and criteria c before the edit, y' and c' after it. None where nothing was scored."""
+
+    by_rollouts: float | None
+    by_criteria: float | None
+
+
 class Measurement(Noun):
     """Before and after on the same ruler, from fresh rollouts of the frozen policy.
 
-    ``effect`` is the gain on ``quantity`` (positive is better); ``rollouts`` and ``quality_calls`` are what it cost.
+    ``effect`` is the gain on ``quantity`` (positive is better); ``noise`` the gain that an unchanged harness shows by chance in all
+    but ``p_needed`` of measurements like this one; ``p_value`` the chance of a gain like this one under an unchanged harness, and
+    ``p_needed`` what it had to stay under. ``rollouts`` and ``quality_calls`` are what it cost, guard tasks included.
     """
 
     edit_id: str
@@ -43,6 +55,10 @@ class Measurement(Noun):
     mean_score_before: float | None
     mean_score_after: float | None
     effect: Interval
+    noise: float = 0.0
+    p_value: float = 1.0
+    p_needed: float = 0.0
+    change: ScoreChange | None = None
     guards: tuple[Guard, ...] = ()
     rollouts: int
     quality_calls: int
@@ -62,8 +78,31 @@ class Decision(Noun):
     revision: int = 0
 
 
+class Probe(Noun):
+    """A small rehearsal for the attributor, where a visit does not tell the cause of a failure.
+
+    ``full_hint``: guidance that says all of what the blind criteria want, which no edit may; ``before`` and ``after`` are the pass
+    rates of these criteria, weighted by points, without and with it. ``quality``: the policy's responses against the reference
+    answer or its own hinted responses; ``before`` is the share that Q does not place below them. ``helps`` is the finding, None
+    where the probe could not tell.
+    """
+
+    kind: Literal["full_hint", "quality"]
+    criterion_ids: tuple[str, ...] = ()
+    before: float | None = None
+    after: float | None = None
+    helps: bool | None = None
+    rollouts: int = 0
+    quality_calls: int = 0
+    rollout_ids: tuple[str, ...] = ()
+    sentence: str
+
+
 class Attribution(Noun):
-    """Why the reward of a task fails and which interface can repair it."""
+    """Why the reward of a task fails and which interface can repair it.
+
+    ``overruled`` is what the rules would have said, where a model decided otherwise.
+    """
 
     task_id: str
     pair_class: PairClass
@@ -71,14 +110,21 @@ class Attribution(Noun):
     criterion_ids: tuple[str, ...] = ()
     reason: str
     evidence: tuple[str, ...] = ()
+    probes: tuple[Probe, ...] = ()
+    overruled: str | None = None
     author: str
 
 
 class Hindsight(Noun):
-    """At the next visit of an edited task: the claimed change of the class share against the observed one."""
+    """At a visit of an edited task: the measured gain against what the visits since then show, on the same quantity.
+
+    ``visits`` counts the visits since the edit, of which ``observed`` is the mean gain; a later record of an edit replaces the
+    earlier one.
+    """
 
     edit_id: str
     visit_id: str
     pair_class: PairClass
     claimed: float
     observed: float
+    visits: int = 1

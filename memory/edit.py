@@ -121,6 +121,8 @@ class Edit(Noun):
     evidence: tuple[str, ...] = ()
     proposer: str
     revision_of: str | None = None
+    reverses: str | None = None
+    """The earlier edit that this one takes back, because its gain has gone."""
 
     @property
     def interface(self) -> Interface:

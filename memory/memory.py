@@ -8,6 +8,8 @@ journal is the same memory. Recall scopes: *last* (the task's last visit), *wind
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from pydantic import Field
+
 from memory.decision import Decision, Hindsight
 from memory.edit import PairClass
 from memory.embedding import Embedding
@@ -31,12 +33,18 @@ class Neighbour(Noun):
 
 
 class Evidence(Noun):
-    """What is known of one task when the evolver looks at it. ``ids`` are the ids that an edit may cite."""
+    """What is known of one task when the evolver looks at it. ``ids`` are the ids that an edit may cite.
+
+    ``decisions`` are those on the task; ``faded`` are the accepted ones among all of the task's whose gain hindsight finds gone;
+    ``hindsight`` what is known of the edits in ``decisions`` and ``faded``, by edit id.
+    """
 
     task_id: str
     visits: tuple[Visit, ...]
     decisions: tuple[Decision, ...]
     neighbours: tuple[Neighbour, ...]
+    faded: tuple[Decision, ...] = ()
+    hindsight: dict[str, Hindsight] = Field(default_factory=dict)
 
     @property
     def last(self) -> Visit:
@@ -48,6 +56,7 @@ class Evidence(Noun):
             *(v.id for v in self.visits),
             *(d.edit.id for d in self.decisions),
             *(n.decision.edit.id for n in self.neighbours),
+            *(d.edit.id for d in self.faded if d not in self.decisions),
         )
 
 

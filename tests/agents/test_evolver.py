@@ -99,13 +99,13 @@ class Stubborn:
     def __init__(self, same: bool = False):
         self.calls, self.same, self.saw = 0, same, []
 
-    def propose(self, case, attribution, edit_id):
+    def propose(self, case, attribution, edit_id, count):
         self.calls += 1
         self.saw.append([d.sentence for d in case.tried])
         text = "same thing" if self.same else f"useless {'abcdefgh'[self.calls]} {'stuvwxyz'[self.calls]}"
         field = GuidanceField(id=edit_id, text=text, criterion_ids=("rare",))
         claim = Claim(pair_class="blind", criterion_ids=("rare",), reason="because")
-        return Edit(id=edit_id, task_id=case.task.id, operation=AddField(field=field), claim=claim, proposer=self.author)
+        return [Edit(id=edit_id, task_id=case.task.id, operation=AddField(field=field), claim=claim, proposer=self.author)]
 
 
 def test_endless_proposals_end_and_each_rejection_is_shown_to_the_proposer(memory):
@@ -134,7 +134,7 @@ class Failing:
     def attribute(self, case):
         raise ChatFailure("timeout", "no answer")
 
-    def propose(self, case, attribution, edit_id):
+    def propose(self, case, attribution, edit_id, count):
         raise ChatFailure("length", "cut")
 
 
@@ -149,10 +149,10 @@ def test_a_failing_model_is_a_counted_no_op(memory):
 
 def test_what_was_refused_before_a_proposer_failed_is_kept(memory):
     class Tiring(Stubborn):
-        def propose(self, case, attribution, edit_id):
+        def propose(self, case, attribution, edit_id, count):
             if self.calls == 2:
                 raise ChatFailure("timeout", "no answer")
-            return super().propose(case, attribution, edit_id)
+            return super().propose(case, attribution, edit_id, count)
 
     result = evolver(memory, Tiring(same=True), revisions=3).run(CONTEXT, ["blind"], "t")
     case = outcome_of(result, "blind")

@@ -76,7 +76,7 @@ def proposed(built, interface, pair_class="spurious", ids=("rare",)):
     attribution = Attribution(
         task_id="t", pair_class=pair_class, interface=interface, criterion_ids=ids, reason="r", evidence=("v9-t",), author="rules"
     )
-    return attribution, HeuristicProposer().propose(built, attribution, "new")
+    return attribution, next(iter(HeuristicProposer().propose(built, attribution, "new", 1)), None)
 
 
 def test_the_heuristic_does_not_propose_what_was_not_accepted():
@@ -190,12 +190,12 @@ def test_invented_ids_are_refused(wrong):
 
 def answered(**reply):
     full = {"reason": "because", "claimed_class": "blind", **reply}
-    return ChatProposer(Scripted(full), "model").propose(case(BLIND), ATTRIBUTION, "new")
+    return next(iter(ChatProposer(Scripted(full), "model").propose(case(BLIND), ATTRIBUTION, "new", 1)), None)
 
 
 def test_the_chat_proposer_gives_typed_edits():
     edit = answered(op="add_field", text="think of fruit", criterion_ids=["rare"])
-    assert edit.operation == AddField(field=GuidanceField(id="new", text="think of fruit", criterion_ids=("rare",)))
+    assert edit.operation == AddField(field=GuidanceField(id="newa", text="think of fruit", criterion_ids=("rare",)))
     assert edit.evidence == ("v9-t",)
     assert answered(op="none") is None
 
@@ -235,7 +235,7 @@ def test_a_malformed_proposal_is_refused_whole(reply, word):
 def test_every_criterion_operation_can_be_proposed(reply, op):
     attribution = ATTRIBUTION.model_copy(update={"interface": "c"})
     full = {"reason": "because", "claimed_class": "spurious", **reply}
-    edit = ChatProposer(Scripted(full), "model").propose(case(BLIND), attribution, "new")
+    (edit,) = ChatProposer(Scripted(full), "model").propose(case(BLIND), attribution, "new", 1)
     assert edit is not None
     assert edit.operation.op == op
     precheck(edit, case(BLIND), (), validate)
@@ -245,7 +245,7 @@ def test_zero_points_from_a_model_are_an_edit_error():
     attribution = ATTRIBUTION.model_copy(update={"interface": "c"})
     reply = {"reason": "x", "claimed_class": "spurious", "op": "create_criterion", "text": "x", "points": 0}
     with pytest.raises(EditError):
-        ChatProposer(Scripted(reply), "model").propose(case(BLIND), attribution, "new")
+        ChatProposer(Scripted(reply), "model").propose(case(BLIND), attribution, "new", 1)
 
 
 def test_case_text_fences_untrusted_text_with_a_marker_it_cannot_guess():
@@ -260,7 +260,7 @@ def test_case_text_fences_untrusted_text_with_a_marker_it_cannot_guess():
 def test_the_rejections_of_this_round_reach_the_proposer_with_their_measurement():
     refused = decision(field_edit("t"))
     model = Scripted({"reason": "x", "claimed_class": "blind", "op": "none"})
-    ChatProposer(model, "m").propose(case(BLIND, tried=[refused]), ATTRIBUTION, "new")
+    ChatProposer(model, "m").propose(case(BLIND, tried=[refused]), ATTRIBUTION, "new", 1)
     assert refused.sentence in model.asked[0][1]
 
 
