@@ -4,28 +4,34 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from agents.acceptance import AcceptanceName
 from agents.chat import ChatConfig
 
 
 class CriticConfig(BaseModel):
-    """The just-in-time critic: how much it looks and when it believes. Values are starting values, see the README."""
+    """The just-in-time critic: how much it looks and when it believes. Its error rates are measured by ``benchmarks/critic.py``."""
 
     model_config = ConfigDict(extra="forbid")
 
-    rollouts: tuple[int, ...] = (16, 32)
+    rollouts: tuple[int, ...] = (16, 32, 48)
     """Fresh rollouts per group and candidate at each look; a later look adds to the earlier ones."""
+    acceptance: AcceptanceName = "round"
+    """`round`: of the edits accepted in a round, at most `alpha` are expected to be no improvement; `each`: every edit by itself;
+    for comparison only, `mean`: any measured gain, noise or not, and `opinion`: unmeasured, as proposed."""
     alpha: float = Field(default=0.05, gt=0, lt=0.5)
-    """Error rate of one decision (two-sided), split over the looks by Bonferroni."""
+    """False-acceptance rate of a round and of each decision (one-sided), split over passes and looks; see agents/acceptance.py."""
     min_effect: float = Field(default=0.05, ge=0)
     """Smallest gain worth an edit, in share of pairs. Below it a certain result is a rejection."""
     flat_share: float = Field(default=0.25, gt=0, lt=1)
     """Informative share under which a task counts as flat: its level may be lowered; above it, raised."""
     guard_limit: float = Field(default=0.1, ge=0)
-    """Harm on a guard (agree share, rank agreement with Q, quality) above which a candidate is rejected."""
+    """Harm on a guard (agree share, rank agreement with Q, quality) above which a candidate is not accepted."""
+    guard_tasks: int = Field(default=1, ge=0)
+    """Tasks near the edited one on which an edit about to be accepted must do no harm."""
+    guard_rollouts: int = Field(default=12, ge=4)
+    """Rollouts per side on a guard task."""
     quality_pairs: int = Field(default=120, ge=1)
     """Quality comparisons per candidate and look, at most."""
-    resamples: int = Field(default=1000, ge=100)
-    """Bootstrap resamples behind every interval."""
 
     @model_validator(mode="after")
     def _looks_grow(self) -> "CriticConfig":

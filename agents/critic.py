@@ -1,17 +1,17 @@
-"""The just-in-time critic: measures a candidate edit on the current frozen policy and decides.
+"""The just-in-time critic: measures candidate edits on the current frozen policy and decides.
 
-What is measured, by interface:
+A sequential test on fresh rollouts that the proposer has not seen (level changes also on earlier visits' rollouts). It starts small;
+each look adds rollouts to the candidates that are still undecided, up to the last. What is read of a sample, and the guards, stand
+in ``agents.measurement``; how strong the evidence must be in ``agents.acceptance``. At each look:
 
-- **c** (criteria): the same fresh rollouts under the old and the new criteria. Quantity: *useful share* = agree - spurious.
-- **g** (guidance): a group as training would roll it out, half plain and half guided, with the old and with the new guidance; the
-  plain half is shared. Quantity: 1 - share of the claimed class over the claimed criteria, under the old criteria.
-- **p** (task rewrite): fresh plain rollouts on both texts, same criteria, same quantity as g.
-- **p** (level): fresh plain rollouts. Quantity: the distance of the informative share from ``flat_share``.
+- *rejected*: a guard fails for certain (the harm is over the limit and its interval above 0), or the gain's interval rules out
+  ``min_effect``;
+- *accepted*: the p-value of the gain is under what the strategy needs, the estimate reaches ``min_effect``, and every guard holds;
+- otherwise the next look, and after the last *inconclusive*: nothing changes.
 
-The rule. Let [low, high] be the interval of the gain at level 1 - alpha / looks (Bonferroni, so that looking again after an
-undecided look keeps the error rate). *Accepted*: low > 0, the estimate reaches ``min_effect`` and every guard holds.
-*Rejected*: a guard fails, or high < ``min_effect``. Otherwise the next look adds rollouts; after the last look the edit is
-*inconclusive* and is not applied. Assumptions: rollouts are exchangeable within a stratum, and Q errs independently of the edit.
+What is about to be accepted is first confirmed on its guard tasks (``agents.guards``). Of several accepted edits of one task the one
+with the largest gain is applied, and the others are held back. Assumptions: rollouts are exchangeable within an arm, Q errs
+independently of the edit, and looks are judged by their parts of the error rate, which needs nothing of how looks depend.
 """
 
 import zlib
@@ -19,23 +19,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from agents.acceptance import ACCEPTANCES, spent
 from agents.config import CriticConfig
-from agents.rehearsal import GradeRequest, OrderRequest, Rehearsal, RolloutRequest
-from agents.sample import Candidate, Sample, arms_of
-from agents.statistics import informative_interval, interval, rank_agreement, resample_counts, share_samples
-from memory.decision import Guard, Interval, Measurement, Outcome
-from memory.pairs import CLASSES, pass_matrix, points_weights
+from agents.guards import confirm
+from agents.measurement import Reading, mean_score, read, score_change
+from agents.pool import Ask, RolloutPool
+from agents.rehearsal import GradeRequest, Rehearsal
+from agents.sample import Arm, Candidate, Sample, arms_of
+from memory.decision import Guard, Measurement, Outcome
 from memory.task import Noun
-from memory.visit import PairShares, Rollout
+from memory.visit import Rollout
 
-AGREE = CLASSES.index("agree")
-USEFUL = np.array([{"agree": 1.0, "spurious": -1.0}.get(name, 0.0) for name in CLASSES])
+FUTILE = 0.05
+"""Upper tail at which a gain of ``min_effect`` is ruled out. Giving up early accepts nothing, so it spends no error rate."""
 
 
 class Finding(Noun):
     outcome: Outcome
     sentence: str
-    measurement: Measurement
+    measurement: Measurement | None
 
 
 class Critic:
@@ -44,215 +46,176 @@ class Critic:
     def __init__(self, config: CriticConfig, rehearsal: Rehearsal):
         self.config = config
         self.rehearsal = rehearsal
+        self.acceptance = ACCEPTANCES[config.acceptance]()
 
-    def measure(self, tag: str, candidates: Sequence[Candidate]) -> list[Finding]:
-        """A finding per candidate. ``tag`` names the round and revision; it seeds the fresh rollouts."""
-        samples = [Sample(candidate, arms_of(candidate)) for candidate in candidates]
-        findings: dict[str, Finding] = {}
-        done = 0
-        for look, size in enumerate(self.config.rollouts, 1):
-            undecided = [s for s in samples if s.candidate.edit.id not in findings]
+    def measure(self, tag: str, candidates: Sequence[Candidate], passes: int = 1) -> list[Finding]:
+        """A finding per candidate.
+
+        Args:
+            tag: names the round and pass; it seeds the fresh rollouts.
+            passes: over how many passes the round's error rate is split.
+        """
+        if not self.acceptance.measures:
+            words = "Accepted unmeasured: critic.acceptance is 'opinion', which believes the proposer."
+            return [Finding(outcome="accepted", sentence=words, measurement=None) for _ in candidates]
+        pool = RolloutPool(self.rehearsal)
+        undecided = [Sample(candidate, arms_of(candidate)) for candidate in candidates]
+        samples, findings, done = list(undecided), dict[str, Finding](), 0
+        for look, (size, part) in enumerate(zip(self.config.rollouts, spent(self.config.rollouts), strict=True), 1):
             if not undecided:
                 break
-            self._extend(f"{tag}-look{look}", undecided, size - done)
+            self._extend(pool, f"{tag}-look{look}", undecided, size - done)
             done = size
-            for sample in undecided:
-                finding = self._decide(sample, look)
-                if finding is not None:
-                    findings[sample.candidate.edit.id] = finding
+            findings |= self._decide(pool, f"{tag}-look{look}", undecided, look, part * self.config.alpha / passes, len(samples))
+            undecided = [s for s in undecided if s.candidate.edit.id not in findings]
         return [findings[s.candidate.edit.id] for s in samples]
 
-    def _extend(self, tag: str, samples: Sequence[Sample], size: int) -> None:
+    def _extend(self, pool: RolloutPool, tag: str, samples: Sequence[Sample], size: int) -> None:
         """Roll out, grade and order ``size`` more rollouts per group for every sample."""
-        requests, owners = [], []
+        pool.roll_out(tag, [(s.task_id, arm, upto) for s in samples for arm, upto in self._needs(s, size)])
+        fresh: list[list[Rollout]] = []
         for sample in samples:
+            mine: list[Rollout] = []
             for stratum, arm in enumerate(sample.arms):
-                count = max(2, round(size * arm.share))
-                task_id = sample.candidate.edit.task_id
-                requests.append(RolloutRequest(task_id=task_id, entry=arm.entry, guided=arm.guided, count=count))
-                owners.append((sample, stratum))
-        fresh: dict[int, list[Rollout]] = {id(s): [] for s in samples}
-        for (sample, stratum), rollouts in zip(owners, self.rehearsal.roll_out(tag, requests), strict=True):
-            fresh[id(sample)] += rollouts
-            sample.strata += [stratum] * len(rollouts)
-        self._grade(samples, fresh)
-        self._order(tag, samples, fresh)
-
-    def _grade(self, samples: Sequence[Sample], fresh: dict[int, list[Rollout]]) -> None:
-        requests = []
-        for sample in samples:
-            rollouts = tuple(fresh[id(sample)])
-            for ruler in sample.rulers():
-                requests.append(GradeRequest(task_id=sample.candidate.edit.task_id, rubric=ruler, rollouts=rollouts))
-        graded = iter(self.rehearsal.grade(requests))
+                earlier = sum(
+                    a.count(size) for a in sample.arms[:stratum] if a.source(sample.task_id) == arm.source(sample.task_id)
+                )
+                rollouts = pool.latest(sample.task_id, arm, arm.count(size), skip=earlier)
+                mine += rollouts
+                sample.strata += [stratum] * len(rollouts)
+            fresh.append(mine)
+        rulers = [(s, mine, ruler) for s, mine in zip(samples, fresh, strict=True) for ruler in s.rulers()]
+        graded = iter(pool.grade([(s.task_id, ruler, mine) for s, mine, ruler in rulers]))
         for sample in samples:
             sample.before += next(graded)
             sample.after += next(graded)
+        asks = [self._ask(tag, sample, len(mine)) for sample, mine in zip(samples, fresh, strict=True)]
+        for sample, ask, orders in zip(samples, asks, pool.order(asks), strict=True):
+            sample.pairs += orders
+            sample.quality_calls += 0 if self.rehearsal.quality_source == "off" else len(ask.pairs)
 
-    def _order(self, tag: str, samples: Sequence[Sample], fresh: dict[int, list[Rollout]]) -> None:
-        """Ask Q on random pairs that include a fresh rollout, up to the configured number per look."""
+    def _needs(self, sample: Sample, size: int) -> list[tuple[Arm, int]]:
+        """How many rollouts each arm's source must give, arms of one source added up."""
+        needs: dict[object, tuple[Arm, int]] = {}
+        for arm in sample.arms:
+            source = arm.source(sample.task_id)
+            needs[source] = (arm, needs.get(source, (arm, 0))[1] + arm.count(size))
+        return list(needs.values())
+
+    def _ask(self, tag: str, sample: Sample, new: int) -> Ask:
+        """Random pairs that include a fresh rollout, up to the configured number per look. Candidates with the same rollouts ask the
+        same pairs, so that they share Q."""
+        total = len(sample.strata)
+        possible = [(i, j) for j in range(total - new, total) for i in range(j)]
+        limit = 0 if sample.candidate.is_level else min(self.config.quality_pairs, len(possible))
+        rng = np.random.default_rng(zlib.crc32(f"{tag}/{sample.task_id}".encode()))
+        chosen = rng.choice(len(possible), size=limit, replace=False)
+        return Ask(sample.task_id, sample.before, [possible[int(k)] for k in sorted(chosen)])
+
+    def _decide(
+        self, pool: RolloutPool, tag: str, samples: Sequence[Sample], look: int, part: float, family: int
+    ) -> dict[str, Finding]:
+        """The findings of this look; samples without one are looked at again."""
+        readings = self._read(samples)
+        fit = [not (r.harmful or r.unclear) and r.gain.value >= r.least for r in readings]
+        p_values = [r.gain.p_value() if ok else 1.0 for r, ok in zip(readings, fit, strict=True)]
+        needed = self.acceptance.needed(p_values, family, part)
+        passing = [ok and p <= need for ok, p, need in zip(fit, p_values, needed, strict=True)]
+        strongest = sorted((p, k) for k, p in enumerate(p_values) if passing[k])
+        further = confirm(pool, tag, [samples[k] for _, k in strongest], self.config, self.rehearsal.quality_source != "off")
+        best = self._best([samples[k] for _, k in strongest], [readings[k] for _, k in strongest], further)
+
+        findings: dict[str, Finding] = {}
+        for sample, reading, need, passes in zip(samples, readings, needed, passing, strict=True):
+            edit_id = sample.candidate.edit.id
+            guards = (*reading.guards, *further.get(edit_id, ()))
+            broken = [g for g in guards if not g.holds]
+            measurement = self._measurement(sample, reading, guards, need, part, look)
+            outcome: Outcome
+            if passes and not broken:
+                chosen = best[sample.task_id]
+                outcome = "accepted" if chosen == edit_id else "inconclusive"
+                words = sentence(outcome, measurement, reading.least, held_back_for=None if chosen == edit_id else chosen)
+            elif passes or reading.harmful or reading.gain.interval(FUTILE).high < reading.least:
+                outcome = "rejected"
+                words = sentence(outcome, measurement, reading.least)
+            elif look < len(self.config.rollouts):
+                continue
+            else:
+                outcome = "inconclusive"
+                words = sentence(outcome, measurement, reading.least)
+            findings[edit_id] = Finding(outcome=outcome, sentence=words, measurement=measurement)
+        return findings
+
+    def _read(self, samples: Sequence[Sample]) -> list[Reading]:
+        """Readings of all samples; their signs of hacking are asked for together."""
         requests = []
         for sample in samples:
-            total, new = len(sample.strata), len(fresh[id(sample)])
-            possible = [(i, j) for j in range(total - new, total) for i in range(j)]
-            rng = np.random.default_rng(zlib.crc32(f"{tag}/{sample.candidate.edit.id}".encode()))
-            limit = 0 if sample.is_level else min(self.config.quality_pairs, len(possible))
-            chosen = rng.choice(len(possible), size=limit, replace=False)
-            pairs = tuple(possible[int(k)] for k in sorted(chosen))
-            task_id = sample.candidate.edit.task_id
-            requests.append(OrderRequest(task_id=task_id, rollouts=tuple(sample.before), pairs=pairs))
-            sample.quality_calls += 0 if self.rehearsal.quality_source == "off" else limit
-        for sample, orders in zip(samples, self.rehearsal.order(requests), strict=True):
-            sample.pairs += orders
+            for after, ruler, graded in zip((False, True), sample.rulers(), (sample.before, sample.after), strict=True):
+                inside = tuple(r for r, counts in zip(graded, sample.inside(after), strict=True) if counts)
+                requests.append(GradeRequest(task_id=sample.task_id, rubric=ruler, rollouts=inside))
+        signs = iter(self.rehearsal.signs(requests))
+        with_quality = self.rehearsal.quality_source != "off"
+        return [read(sample, self.config, with_quality, (next(signs), next(signs))) for sample in samples]
 
-    def _decide(self, sample: Sample, look: int) -> Finding | None:
-        """The finding at this look, or None to look again."""
-        level = 1 - self.config.alpha / len(self.config.rollouts)
-        measurement = self._level(sample, level, look) if sample.is_level else self._groups(sample, level, look)
-        least = 0.0 if sample.is_level else self.config.min_effect
-        effect = measurement.effect
-        broken = [g for g in measurement.guards if not g.holds]
-        outcome: Outcome
-        if not broken and effect.low > 0 and effect.estimate >= least:
-            outcome = "accepted"
-        elif broken or effect.high < least:
-            outcome = "rejected"
-        elif look < len(self.config.rollouts):
-            return None
-        else:
-            outcome = "inconclusive"
-        return Finding(outcome=outcome, sentence=sentence(outcome, measurement, least), measurement=measurement)
-
-    def _level(self, sample: Sample, level: float, look: int) -> Measurement:
-        edit, rubric = sample.candidate.edit, sample.candidate.before.rubric
-        rng = np.random.default_rng(zlib.crc32(f"level/{edit.id}/{look}".encode()))
-        passes, weights = pass_matrix(sample.before, rubric), points_weights(rubric)
-        informative = informative_interval(passes, weights, level, self.config.resamples, rng)
-        flat = self.config.flat_share
-        if edit.operation.op == "raise_level":
-            effect = Interval(
-                estimate=informative.estimate - flat, low=informative.low - flat, high=informative.high - flat, level=level
-            )
-            quantity = f"informative share above {flat:g}"
-        else:
-            effect = Interval(
-                estimate=flat - informative.estimate, low=flat - informative.high, high=flat - informative.low, level=level
-            )
-            quantity = f"informative share under {flat:g}"
-        shares = PairShares()
-        return self._measurement(sample, quantity, shares, shares, effect, (), look)
-
-    def _groups(self, sample: Sample, level: float, look: int) -> Measurement:
-        """Compare the group before with the group after, by stratified bootstrap over rollouts."""
-        edit = sample.candidate.edit
-        rng = np.random.default_rng(zlib.crc32(f"bootstrap/{edit.id}/{look}".encode()))
-        counts = resample_counts(sample.strata, self.config.resamples, rng)
-        sides = []
-        for rollouts, ruler, inside in zip(
-            (sample.before, sample.after),
-            sample.rulers(),
-            ([a.in_before for a in sample.arms], [a.in_after for a in sample.arms]),
-            strict=True,
-        ):
-            passes = pass_matrix(rollouts, ruler)
-            passes[[not inside[s] for s in sample.strata]] = np.nan
-            sides.append((passes, ruler, np.array([np.nan if r.score is None else r.score for r in rollouts])))
-        (passes_b, ruler_b, scores_b), (passes_a, ruler_a, scores_a) = sides
-        all_b, sampled_all_b = share_samples(passes_b, points_weights(ruler_b), sample.pairs, counts)
-        all_a, sampled_all_a = share_samples(passes_a, points_weights(ruler_a), sample.pairs, counts)
-
-        if edit.interface == "c":
-            quantity, gain = "useful share (agree - spurious)", USEFUL
-            claimed_b, claimed_a, sampled_b, sampled_a = all_b, all_a, sampled_all_b, sampled_all_a
-        else:
-            claimed = [c.id in edit.claim.criterion_ids or not edit.claim.criterion_ids for c in ruler_b]
-            weights = points_weights(ruler_b) * np.array(claimed)
-            quantity, gain = f"share not {edit.claim.pair_class}", -np.eye(4)[CLASSES.index(edit.claim.pair_class)]
-            claimed_b, sampled_b = share_samples(passes_b, weights, sample.pairs, counts)
-            claimed_a, sampled_a = share_samples(passes_a, weights, sample.pairs, counts)
-        effect = interval((claimed_a - claimed_b) @ gain, (sampled_a - sampled_b) @ gain, level)
-
-        guards = [
-            self._guard("agree share", all_b[AGREE] - all_a[AGREE], sampled_all_b[:, AGREE] - sampled_all_a[:, AGREE], level)
-        ]
-        if self.rehearsal.quality_source != "off":
-            if edit.interface == "c":
-                agreement_b, sampled_agreement_b = rank_agreement(scores_b, sample.pairs, counts)
-                agreement_a, sampled_agreement_a = rank_agreement(scores_a, sample.pairs, counts)
-                guards.append(
-                    self._guard(
-                        "rank agreement with Q", agreement_b - agreement_a, sampled_agreement_b - sampled_agreement_a, level
-                    )
-                )
-            elif edit.operation.op != "retire_field":  # a hint that goes takes its help along; that is no harm
-                guards.append(self._quality_guard(sample, counts, level))
-        return self._measurement(sample, quantity, shares(claimed_b), shares(claimed_a), effect, tuple(guards), look)
-
-    def _quality_guard(self, sample: Sample, counts: np.ndarray, level: float) -> Guard:
-        """Harm: how much more often Q prefers a rollout before the edit to one after it than the other way round."""
-        only_before = [a.in_before and not a.in_after for a in sample.arms]
-        only_after = [a.in_after and not a.in_before for a in sample.arms]
-        side = np.array([only_before[s] * 1 - only_after[s] * 1 for s in sample.strata])
-        across = [p for p in sample.pairs if side[p.first] * side[p.second] == -1]
-        agreement, sampled = rank_agreement(side.astype(float), across, counts)
-        return self._guard("quality", agreement, sampled, level)
-
-    def _guard(self, name: str, harm: float, sampled: np.ndarray, level: float) -> Guard:
-        found = interval(harm, sampled, level)
-        limit = self.config.guard_limit
-        return Guard(name=name, harm=found, limit=limit, holds=found.estimate <= limit)
+    def _best(
+        self, samples: Sequence[Sample], readings: Sequence[Reading], further: dict[str, tuple[Guard, ...]]
+    ) -> dict[str, str]:
+        """Per task the edit with the largest gain among those that are to be accepted."""
+        best: dict[str, tuple[float, str]] = {}
+        for sample, reading in zip(samples, readings, strict=True):
+            edit_id = sample.candidate.edit.id
+            if all(g.holds for g in further.get(edit_id, ())):
+                found = (reading.gain.value, edit_id)
+                best[sample.task_id] = max(found, best.get(sample.task_id, found), key=lambda item: item[0])
+        return {task_id: edit_id for task_id, (_, edit_id) in best.items()}
 
     def _measurement(
-        self,
-        sample: Sample,
-        quantity: str,
-        before: PairShares,
-        after: PairShares,
-        effect: Interval,
-        guards: tuple[Guard, ...],
-        look: int,
+        self, sample: Sample, reading: Reading, guards: tuple[Guard, ...], needed: float, part: float, look: int
     ) -> Measurement:
-        in_before = [sample.arms[s].in_before for s in sample.strata]
-        in_after = [sample.arms[s].in_after for s in sample.strata]
         return Measurement(
             edit_id=sample.candidate.edit.id,
-            quantity=quantity,
-            before=before,
-            after=after,
-            mean_score_before=mean_score(sample.before, in_before),
-            mean_score_after=mean_score(sample.after, in_after),
-            effect=effect,
+            quantity=reading.quantity,
+            before=reading.before,
+            after=reading.after,
+            mean_score_before=mean_score(sample.before, sample.inside(False)),
+            mean_score_after=mean_score(sample.after, sample.inside(True)),
+            effect=reading.gain.interval(part),
+            noise=reading.gain.band(needed) if needed < 0.5 else 0.0,
+            p_value=reading.gain.p_value(),
+            p_needed=needed,
+            change=score_change(sample),
             guards=guards,
-            rollouts=len(sample.strata),
+            rollouts=len(sample.strata) + sample.further_rollouts,
             quality_calls=sample.quality_calls,
             looks=look,
             rollout_ids=tuple(r.id for r in sample.before),
         )
 
 
-def mean_score(rollouts: Sequence[Rollout], inside: Sequence[bool]) -> float | None:
-    scores = [r.score for r, counts in zip(rollouts, inside, strict=True) if counts and r.score is not None]
-    return float(np.mean(scores)) if scores else None
-
-
-def shares(values: np.ndarray) -> PairShares:
-    return PairShares() if np.isnan(values).any() else PairShares(**dict(zip(CLASSES, values.tolist(), strict=True)), pairs=1.0)
-
-
-def sentence(outcome: Outcome, measurement: Measurement, least: float) -> str:
+def sentence(outcome: Outcome, measurement: Measurement, least: float, held_back_for: str | None = None) -> str:
     """Why, in one sentence with the numbers."""
     effect = measurement.effect
+    changed = "by" if measurement.quantity.startswith("informative") else "changed by"
     found = (
-        f"{measurement.quantity} changed by {effect.estimate:+.2f} "
+        f"{measurement.quantity} {changed} {effect.estimate:+.2f} "
         f"({effect.level:.1%} interval {effect.low:+.2f} to {effect.high:+.2f}) on {measurement.rollouts} fresh rollouts"
     )
-    if measurement.quantity.startswith("informative"):
-        found = found.replace("changed by", "by")
-    broken = [f"{g.name} fell by {g.harm.estimate:.2f}, limit {g.limit:g}" for g in measurement.guards if not g.holds]
-    if broken:
-        return f"Rejected: {'; '.join(broken)}; {found}."
+    broken = "; ".join(broken_words(g) for g in measurement.guards if not g.holds)
+    against = f"p {measurement.p_value:.2g} where {measurement.p_needed:.2g} was needed"
+    if held_back_for is not None:
+        return f"Held back: {found}, but '{held_back_for}' of the same task gained more and goes first."
     if outcome == "accepted":
         return f"Accepted: {found}; guards hold."
+    if outcome == "rejected" and broken:
+        return f"Rejected: {broken}; {found}."
     if outcome == "rejected":
         return f"Rejected: {found}; a gain of {least:g} can be ruled out."
-    return f"Inconclusive: {found}; neither a gain nor its absence is certain, so nothing changes."
+    unclear = f"{broken}, perhaps by chance" if broken else f"neither a gain nor its absence is certain ({against})"
+    return f"Inconclusive: {found}; {unclear}, so nothing changes."
+
+
+def broken_words(guard: Guard) -> str:
+    where = f" on task '{guard.task_id}'" if guard.task_id else ""
+    verb = "rose" if guard.name.startswith("sign") else "fell"
+    return f"{guard.name}{where} {verb} by {guard.harm.estimate:.2f}, limit {guard.limit:g}"

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from memory.harness import TaskHarness
 from memory.task import Criterion, Noun
-from memory.visit import PairOrder, Rollout
+from memory.visit import PairOrder, Rollout, Sign
 
 
 class RolloutRequest(Noun):
@@ -38,6 +38,7 @@ class Rehearsal(Protocol):
     judging are batched; each leaves weights, optimiser and the random streams of training untouched."""
 
     quality_source: str
+    """``off`` where there is no Q."""
 
     def roll_out(self, tag: str, requests: Sequence[RolloutRequest]) -> list[tuple[Rollout, ...]]:
         """Fresh, unscored rollouts per request. The same ``tag`` and requests give the same rollouts for the same policy."""
@@ -45,6 +46,10 @@ class Rehearsal(Protocol):
 
     def grade(self, requests: Sequence[GradeRequest]) -> list[tuple[Rollout, ...]]:
         """The rollouts with verdicts and score under the rubric asked for."""
+        ...
+
+    def signs(self, requests: Sequence[GradeRequest]) -> list[dict[str, Sign]]:
+        """Signs of reward hacking per group of graded rollouts, by name; those the rollouts are too few for are absent."""
         ...
 
     def order(self, requests: Sequence[OrderRequest]) -> list[tuple[PairOrder, ...]]:

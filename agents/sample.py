@@ -4,16 +4,37 @@ from dataclasses import dataclass, field
 
 from memory.edit import Edit, RetireTask, SetLevel
 from memory.harness import TaskHarness
-from memory.task import Criterion, Noun
+from memory.task import Criterion, Message, Noun
 from memory.visit import PairOrder, Rollout
 
 
+class GuardTask(Noun):
+    """A task that an edit of another one could hurt, with its entry as it is."""
+
+    task_id: str
+    entry: TaskHarness
+
+
 class Candidate(Noun):
-    """An edit that passed every check without a rollout, with the entry before and after it."""
+    """An edit that passed every check without a rollout, with the entry before and after it.
+
+    ``window`` holds graded plain rollouts of the task's recent visits, of which level changes make use; ``guard_tasks`` are tasks
+    on which an edit that teaches something new must do no harm.
+    """
 
     edit: Edit
     before: TaskHarness
     after: TaskHarness
+    window: tuple[Rollout, ...] = ()
+    guard_tasks: tuple[GuardTask, ...] = ()
+
+    @property
+    def is_level(self) -> bool:
+        return isinstance(self.edit.operation, SetLevel | RetireTask)
+
+
+Source = tuple[str, tuple[Message, ...], tuple[str, ...]]
+"""What decides about a rollout: task id, messages, and the texts of the guidance that is shown. Criteria do not."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +47,19 @@ class Arm:
     in_before: bool
     in_after: bool
 
+    def count(self, size: int) -> int:
+        """Rollouts of this arm in a group of ``size``."""
+        return max(2, round(size * self.share))
+
+    def source(self, task_id: str) -> Source:
+        shown = tuple(f.text for f in self.entry.guidance) if self.guided else ()
+        return task_id, self.entry.messages, shown
+
 
 @dataclass
 class Sample:
-    """What has been rolled out for one candidate so far. ``before`` and ``after`` are graded copies of the same rollouts."""
+    """What has been rolled out for one candidate so far: per rollout its arm, and copies graded by the criteria before the edit and
+    by those after it."""
 
     candidate: Candidate
     arms: list[Arm]
@@ -38,23 +68,29 @@ class Sample:
     after: list[Rollout] = field(default_factory=list)
     pairs: list[PairOrder] = field(default_factory=list)
     quality_calls: int = 0
+    further_rollouts: int = 0
+    """Spent on guard tasks."""
 
     @property
-    def is_level(self) -> bool:
-        return isinstance(self.candidate.edit.operation, SetLevel | RetireTask)
+    def task_id(self) -> str:
+        return self.candidate.edit.task_id
 
     def rulers(self) -> tuple[tuple[Criterion, ...], tuple[Criterion, ...]]:
-        """The criteria of the group before and after; they differ only where the criteria are what is edited."""
-        before = self.candidate.before.rubric
-        return before, self.candidate.after.rubric if self.candidate.edit.interface == "c" else before
+        """The criteria before and after the edit. They differ for criteria edits, and where criteria operations ride along."""
+        return self.candidate.before.rubric, self.candidate.after.rubric
+
+    def inside(self, after: bool) -> list[bool]:
+        """Which rollouts belong to the group after the edit, or before it."""
+        return [self.arms[s].in_after if after else self.arms[s].in_before for s in self.strata]
 
 
 def arms_of(candidate: Candidate) -> list[Arm]:
     """Which rollouts a candidate needs; see ``agents.critic``."""
     edit, before, after = candidate.edit, candidate.before, candidate.after
     if edit.interface == "g":
+        plain = Arm(before, guided=False, share=0.5, in_before=True, in_after=True)
         return [
-            Arm(before, guided=False, share=0.5, in_before=True, in_after=True),
+            plain,
             Arm(before, guided=bool(before.guidance), share=0.5, in_before=True, in_after=False),
             Arm(after, guided=bool(after.guidance), share=0.5, in_before=False, in_after=True),
         ]

@@ -19,9 +19,8 @@ class Interval(Noun):
 
 
 class Guard(Noun):
-    """A quantity that must not get worse: it holds while the estimate of the harm stays within ``limit``.
+    """A quantity that must not get worse, see ``agents.measurement``: ``harm`` with its interval, and the ``limit`` of its estimate.
 
-    The interval is shown, not tested: with the few rollouts of a look, asking for certain harmlessness would refuse everything.
     ``task_id`` names another task than the edited one, on which the harm was looked for.
     """
 

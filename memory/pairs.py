@@ -2,7 +2,7 @@
 
 Per criterion and pair of scored rollouts: *blind* (both fail), *saturated* (both pass), *spurious* (the criterion separates
 the pair, Q ties or disagrees), *agree* (it separates and Q agrees, or Q is off). Shares are weighted by |points| and sum to 1.
-The arithmetic is vectorised over bootstrap resamples, since the critic asks for the same numbers a thousand times.
+The arithmetic is vectorised over weightings of the pairs, since the critic asks for the same numbers once per rollout left out.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def points_weights(rubric: Sequence[Criterion]) -> np.ndarray:
 
 
 def shares_of(classes: np.ndarray, weights: np.ndarray, pair_weights: np.ndarray | None = None) -> np.ndarray:
-    """Class shares, shape (4,) or (resamples, 4) for ``pair_weights`` of shape (resamples, pairs). NaN without any pair."""
+    """Class shares, shape (4,) or (n, 4) for ``pair_weights`` of shape (n, pairs). NaN without any pair."""
     per_pair = np.einsum("pkc,k->pc", classes, weights)
     totals = per_pair.sum(axis=0) if pair_weights is None else pair_weights @ per_pair
     mass = totals.sum(axis=-1, keepdims=True)

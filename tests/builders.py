@@ -10,7 +10,7 @@ from memory.edit import AddField, Claim, Edit
 from memory.harness import GuidanceField, TaskHarness
 from memory.pairs import group_shares
 from memory.task import Criterion, Message, Rule, Task, Verdict
-from memory.visit import PairOrder, PairShares, Rollout, Visit
+from memory.visit import PairOrder, PairShares, Rollout, Sign, Visit
 from training.reward.rules import check
 from training.reward.score import score
 
@@ -147,6 +147,9 @@ class SimulatedRehearsal:
 
     def grade(self, requests: Sequence[GradeRequest]) -> list[tuple[Rollout, ...]]:
         return [tuple(graded(q.rubric, r) for r in q.rollouts) for q in requests]
+
+    def signs(self, requests: Sequence[GradeRequest]) -> list[dict[str, Sign]]:
+        return [{} for _ in requests]
 
     def order(self, requests: Sequence[OrderRequest]) -> list[tuple[PairOrder, ...]]:
         return [tuple(self._order(q.rollouts, i, j) for i, j in q.pairs) for q in requests]

@@ -1,12 +1,10 @@
 """The critic accepts what helps, rejects what does not, and calls the rest inconclusive; its errors are rare and counted."""
 
-import numpy as np
 import pytest
 
 from agents.config import CriticConfig
 from agents.critic import Critic
 from agents.sample import Candidate
-from agents.statistics import informative_interval, interval, resample_counts
 from memory.edit import (
     AddField,
     Claim,
@@ -140,16 +138,16 @@ def test_retiring_guidance_that_saturates_is_accepted():
     before = Harness().of(of).model_copy(update={"guidance": (field,)})
     rehearsal = SimulatedRehearsal({"t": of}, {"alpha": 0.6}, guided=1.0, quality=quality)
     retire = candidate(RetireField(field_id="f"), "saturated", ("alpha",), of=of, before=before)
-    (finding,) = Critic(CriticConfig(rollouts=(32, 64)), rehearsal).measure("x", [retire])
+    (finding,) = Critic(CriticConfig(rollouts=(32, 96)), rehearsal).measure("x", [retire])
     assert finding.outcome == "accepted"
 
 
 def test_an_undecided_look_adds_rollouts_and_may_end_inconclusive():
-    slight = criterion("beta", points=0.6)
+    slight = criterion("beta", points=2)
     found = [measured(candidate(CreateCriterion(criterion=slight), number=s), seed=s, rollouts=(8, 12))[0] for s in range(20)]
     undecided = [f for f in found if f.outcome == "inconclusive"]
     assert undecided
-    assert all(f.measurement.looks == 2 and f.measurement.rollouts == 12 for f in undecided)
+    assert all(f.measurement.looks == 2 and len(f.measurement.rollout_ids) == 12 for f in undecided)
     assert all("nothing changes" in f.sentence for f in undecided)
 
 
@@ -160,31 +158,4 @@ def test_candidates_of_a_look_are_measured_together():
     rehearsal.roll_out = lambda tag, requests: calls.append(len(requests)) or original(tag, requests)
     findings = Critic(CriticConfig(), rehearsal).measure("x", [hint("rare", 1), hint("nothing", 2)])
     assert [f.outcome == "accepted" for f in findings] == [True, False]
-    assert calls[0] == 6, "three arms of both candidates in one batch"
-
-
-def test_resampling_keeps_each_stratum_at_its_size():
-    counts = resample_counts([0, 0, 0, 1, 1], 50, np.random.default_rng(0))
-    assert (counts[:, :3].sum(axis=1) == 3).all()
-    assert (counts[:, 3:].sum(axis=1) == 2).all()
-
-
-def test_an_interval_without_data_spans_everything():
-    found = interval(float("nan"), np.array([np.nan]), 0.95)
-    assert (found.low, found.high) == (-1.0, 1.0)
-
-
-def test_no_group_is_certainly_flat_after_a_few_rollouts():
-    rng = np.random.default_rng(0)
-    few, many = (informative_interval(np.zeros((n, 1)), np.ones(1), 0.95, 1000, rng) for n in (4, 64))
-    assert few.high > 0.3 > many.high
-    assert all(i.low <= i.estimate <= i.high for i in (few, many))
-
-
-def test_the_informative_interval_covers_the_truth():
-    """Three criteria with pass rates 0.5, 0.9 and 0.99 over 16 rollouts: of 200 intervals at 90 % about 20 miss, 32 are allowed."""
-    rng = np.random.default_rng(1)
-    rates, weights = np.array([0.5, 0.9, 0.99]), np.full(3, 1 / 3)
-    truth = float((weights * 2 * rates * (1 - rates)).sum())
-    found = [informative_interval((rng.random((16, 3)) < rates).astype(float), weights, 0.9, 400, rng) for _ in range(200)]
-    assert sum(not i.low <= truth <= i.high for i in found) <= 32
+    assert calls[0] == 3, "one batch: the plain rollouts of both candidates, and those under each hint"

@@ -9,15 +9,19 @@ from collections.abc import Sequence
 from agents.rehearsal import GradeRequest, OrderRequest, RolloutRequest
 from memory.rollouts import RolloutStore
 from memory.task import Task
-from memory.visit import PairOrder, Rollout
+from memory.visit import PairOrder, Rollout, Sign
 from training.config import RunConfig
 from training.loop.guidance import guidance_text, mount
 from training.loop.patience import PatientJudge
 from training.loop.policy import Generate, Speaker, derived_seed
+from training.loop.signs import OF_GROUP, samples, signs_in
 from training.loop.visits import as_orders
 from training.reward.judge import JudgeItem
 from training.reward.quality import QualityOrder, QualityPair
 from training.reward.score import score
+
+OF_REHEARSAL = (*OF_GROUP, "length")
+"""Signs of hacking that an edit is held against."""
 
 
 class FrozenPolicyRehearsal:
@@ -79,6 +83,11 @@ class FrozenPolicyRehearsal:
         verdicts = iter(self.judge.judge(items))
         least = self.config.reward.min_scored_share
         return [tuple(graded(r, q.rubric, next(verdicts), least) for r in q.rollouts) for q in requests]
+
+    def signs(self, requests: Sequence[GradeRequest]) -> list[dict[str, Sign]]:
+        return [
+            signs_in(samples(q.task_id, self.tasks[q.task_id].messages, q.rubric, q.rollouts), OF_REHEARSAL) for q in requests
+        ]
 
     def order(self, requests: Sequence[OrderRequest]) -> list[tuple[PairOrder, ...]]:
         asked = [

@@ -1,0 +1,227 @@
+"""Reading a sample: the gain of an edit with its uncertainty, its guards, and the split of the score change.
+
+By interface:
+
+- **c** (criteria): the same fresh rollouts under the old and the new criteria. Quantity: *useful share* = agree - spurious.
+- **g** (guidance): a group as training would roll it out, half plain and half guided, with the old and with the new guidance; the
+  plain half is shared. Quantity: 1 - share of the claimed class over the claimed criteria, under the old criteria.
+- **p** (task rewrite): fresh plain rollouts on both texts, same criteria, same quantity as g.
+- **p** (level): the plain rollouts of the window's earlier visits and fresh ones. Quantity: the distance of the informative share
+  from ``flat_share``.
+
+Guards hold when the estimate of the harm is within ``guard_limit`` and its upper bound within ``guard_limit + GUARD_SLACK``, a test
+of non-inferiority that asks for more rollouts where the harm is not known well. They are: the agree share; for criteria the rank agreement of the score with Q;
+for guidance and task text the quality itself, as the share of pairs across the edit in which Q prefers the old side; and every
+sign of reward hacking that shows after the edit and did not before.
+"""
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from agents.config import CriticConfig
+from agents.sample import Sample
+from agents.statistics import (
+    Estimate,
+    informative_posterior,
+    jackknife,
+    pair_weights,
+    rank_agreement,
+)
+from memory.decision import Guard, Interval, ScoreChange
+from memory.pairs import CLASSES, class_tensor, pair_shares, pass_matrix, points_weights, shares_of
+from memory.task import Criterion
+from memory.visit import PairShares, Rollout, Sign
+
+AGREE = CLASSES.index("agree")
+USEFUL = np.array([{"agree": 1.0, "spurious": -1.0}.get(name, 0.0) for name in CLASSES])
+GUARD_TAIL = 0.1
+"""Chance, on each side, that the interval of a guard misses the harm. A harm whose interval lies above 0 is called certain."""
+GUARD_SLACK = 0.15
+"""By how much the upper bound of a harm may exceed the limit."""
+
+
+class Gain(Protocol):
+    """An uncertain gain: ``agents.statistics.Estimate``, or ``Posterior`` for a level change."""
+
+    @property
+    def value(self) -> float: ...
+
+    def p_value(self) -> float: ...
+
+    def band(self, p: float) -> float: ...
+
+    def interval(self, tail: float) -> Interval: ...
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """A gain known by draws from its posterior."""
+
+    value: float
+    draws: np.ndarray
+
+    def p_value(self) -> float:
+        return float((np.sum(self.draws <= 0) + 1) / (len(self.draws) + 1))
+
+    def band(self, p: float) -> float:
+        return max(0.0, self.value - float(np.quantile(self.draws, p)))
+
+    def interval(self, tail: float) -> Interval:
+        low, high = np.quantile(self.draws, [tail, 1 - tail])
+        return Interval(estimate=self.value, low=float(low), high=float(high), level=1 - 2 * tail)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a sample shows at one look. ``least`` is the gain an edit must reach to be worth its place."""
+
+    quantity: str
+    gain: Gain
+    least: float
+    before: PairShares
+    after: PairShares
+    guards: tuple[Guard, ...]
+
+    @property
+    def harmful(self) -> bool:
+        """A guard fails for certain."""
+        return any(failed_for_certain(g) for g in self.guards)
+
+    @property
+    def unclear(self) -> bool:
+        """A guard fails, but perhaps by chance."""
+        return any(not g.holds for g in self.guards) and not self.harmful
+
+
+def read(
+    sample: Sample, config: CriticConfig, with_quality: bool, signs: tuple[Mapping[str, Sign], Mapping[str, Sign]]
+) -> Reading:
+    """What the sample shows; ``signs`` are those of the group before and of the group after the edit."""
+    if sample.candidate.is_level:
+        return _read_level(sample, config)
+    return _Groups(sample, config).read(with_quality, *signs)
+
+
+def _read_level(sample: Sample, config: CriticConfig) -> Reading:
+    edit, rubric = sample.candidate.edit, sample.candidate.before.rubric
+    rollouts = [*sample.candidate.window, *sample.before]
+    rng = np.random.default_rng(zlib.crc32(f"level/{edit.id}/{len(rollouts)}".encode()))
+    estimate, draws = informative_posterior(pass_matrix(rollouts, rubric), points_weights(rubric), rng)
+    flat = config.flat_share
+    sign, words = (1.0, "above") if edit.operation.op == "raise_level" else (-1.0, "under")
+    gain = Posterior(value=sign * (estimate - flat), draws=sign * (draws - flat))
+    return Reading(f"informative share {words} {flat:g}", gain, 0.0, PairShares(), PairShares(), ())
+
+
+class _Groups:
+    """The group before an edit against the group after it."""
+
+    def __init__(self, sample: Sample, config: CriticConfig):
+        self.sample = sample
+        self.config = config
+        self.edit = sample.candidate.edit
+        self.before, self.after = sample.rulers()
+
+    def read(self, with_quality: bool, signs_before: Mapping[str, Sign], signs_after: Mapping[str, Sign]) -> Reading:
+        before = self._classes(after=False, ruler=self.before)
+        on_new_criteria = self._classes(after=True, ruler=self.after)
+        if self.edit.interface == "c":
+            quantity, least = "useful share (agree - spurious)", USEFUL
+            first, second = before, on_new_criteria
+            weights_b, weights_a = points_weights(self.before), points_weights(self.after)
+        else:
+            ids, name = self.edit.claim.criterion_ids, self.edit.claim.pair_class
+            quantity, least = f"share not {name}", -np.eye(4)[CLASSES.index(name)]
+            first, second = before, self._classes(after=True, ruler=self.before)
+            weights_b = weights_a = points_weights(self.before) * np.array([not ids or c.id in ids for c in self.before])
+        gain = self._estimate(
+            lambda w: (shares_of(second, weights_a, w) - shares_of(first, weights_b, w)) @ least,
+        )
+        guards = [self._agree_guard(before, on_new_criteria)]
+        if with_quality and self.edit.interface == "c":
+            guards.append(self._rank_guard())
+        elif with_quality and self.edit.operation.op != "retire_field":  # a hint that goes takes its help along; that is no harm
+            guards.append(self._quality_guard())
+        guards += [
+            _sign_guard(name, signs_before[name], sign)
+            for name, sign in signs_after.items()
+            if name in signs_before and sign.shows and sign.value > signs_before[name].value
+        ]
+        shares = [pair_shares(c, w) for c, w in ((first, weights_b), (second, weights_a))]
+        return Reading(quantity, gain, self.config.min_effect, shares[0], shares[1], tuple(guards))
+
+    def _rollouts(self, after: bool, ruler: tuple[Criterion, ...]) -> list[Rollout]:
+        return self.sample.after if after and ruler is self.after else self.sample.before
+
+    def _classes(self, after: bool, ruler: tuple[Criterion, ...]) -> np.ndarray:
+        """Class indicators of the pairs of one group, shape (pairs, criteria, 4)."""
+        passes = pass_matrix(self._rollouts(after, ruler), ruler)
+        passes[[not inside for inside in self.sample.inside(after)]] = np.nan
+        return class_tensor(passes, self.sample.pairs)
+
+    def _estimate(self, of_pair_weights) -> Estimate:
+        """The jackknife of a statistic that takes weights of the pairs, shape (n, pairs)."""
+        return jackknife(lambda weights: of_pair_weights(pair_weights(weights, self.sample.pairs)), self.sample.strata)
+
+    def _agree_guard(self, before: np.ndarray, after: np.ndarray) -> Guard:
+        weights_b, weights_a = points_weights(self.before), points_weights(self.after)
+        harm = self._estimate(lambda w: shares_of(before, weights_b, w)[:, AGREE] - shares_of(after, weights_a, w)[:, AGREE])
+        return guard("agree share", harm, self.config.guard_limit)
+
+    def _rank_guard(self) -> Guard:
+        """Harm: how much less the score under the new criteria agrees with Q, on the same rollouts."""
+        old, new = (np.array([_or_nan(r.score) for r in rollouts]) for rollouts in (self.sample.before, self.sample.after))
+        pairs = self.sample.pairs
+        harm = jackknife(lambda w: rank_agreement(old, pairs, w) - rank_agreement(new, pairs, w), self.sample.strata)
+        return guard("rank agreement with Q", harm, self.config.guard_limit)
+
+    def _quality_guard(self) -> Guard:
+        """Harm: how much more often Q prefers a rollout before the edit to one after it than the other way round."""
+        side = np.array([b * 1.0 - a * 1.0 for b, a in zip(self.sample.inside(False), self.sample.inside(True), strict=True)])
+        across = [p for p in self.sample.pairs if side[p.first] * side[p.second] == -1]
+        harm = jackknife(lambda w: rank_agreement(side, across, w), self.sample.strata)
+        return guard("quality", harm, self.config.guard_limit)
+
+
+def failed_for_certain(guard: Guard) -> bool:
+    """Whether the harm is over the limit and not to be put down to chance."""
+    return not guard.holds and guard.harm.estimate > guard.limit and guard.harm.low > 0
+
+
+def guard(name: str, harm: Estimate, limit: float, task_id: str | None = None) -> Guard:
+    found = harm.interval(GUARD_TAIL)
+    holds = found.estimate <= limit and found.high <= limit + GUARD_SLACK
+    return Guard(name=name, task_id=task_id, harm=found, limit=limit, holds=holds)
+
+
+def _sign_guard(name: str, before: Sign, after: Sign) -> Guard:
+    rise = after.value - before.value
+    harm = Interval(estimate=rise, low=rise, high=rise, level=0.0)
+    return Guard(name=f"sign of hacking ({name})", harm=harm, limit=max(0.0, before.threshold - before.value), holds=False)
+
+
+def score_change(sample: Sample) -> ScoreChange | None:
+    """The change of the mean score, split; None for a level change, which changes no score."""
+    if sample.candidate.is_level:
+        return None
+    old = mean_score(sample.before, sample.inside(False))
+    new_rollouts = mean_score(sample.before, sample.inside(True))
+    new_criteria = mean_score(sample.after, sample.inside(True))
+    return ScoreChange(by_rollouts=_difference(new_rollouts, old), by_criteria=_difference(new_criteria, new_rollouts))
+
+
+def mean_score(rollouts: list[Rollout], inside: list[bool]) -> float | None:
+    scores = [r.score for r, counts in zip(rollouts, inside, strict=True) if counts and r.score is not None]
+    return float(np.mean(scores)) if scores else None
+
+
+def _difference(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
+
+
+def _or_nan(score: float | None) -> float:
+    return np.nan if score is None else score

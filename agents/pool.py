@@ -1,0 +1,90 @@
+"""What was rolled out, graded and ordered for the candidates of a pass, shared by all that need it.
+
+Two criteria edits of one task are measured on the same fresh rollouts and with the same Q; nothing is rolled out, graded or
+ordered twice. What several candidates need at a look goes to the rehearsal in one batch.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from agents.rehearsal import GradeRequest, OrderRequest, Rehearsal, RolloutRequest
+from agents.sample import Arm, Source
+from memory.task import Criterion
+from memory.visit import PairOrder, Rollout
+
+Rubric = tuple[Criterion, ...]
+
+
+class Ask(NamedTuple):
+    """Pairs of these rollouts of a task, by position, that Q is to order."""
+
+    task_id: str
+    rollouts: Sequence[Rollout]
+    pairs: Sequence[tuple[int, int]]
+
+
+class RolloutPool:
+    """One per pass of a round. ``rehearsal`` does the work."""
+
+    def __init__(self, rehearsal: Rehearsal):
+        self.rehearsal = rehearsal
+        self._rollouts: dict[Source, list[tuple[Rollout, ...]]] = defaultdict(list)
+        self._graded: dict[tuple[str, str], Rollout] = {}
+        self._orders: dict[tuple[str, str], PairOrder | None] = {}
+
+    def roll_out(self, tag: str, wanted: Iterable[tuple[str, Arm, int]]) -> None:
+        """A batch of (task id, arm, count): per source the largest count that is asked for."""
+        largest: dict[Source, tuple[Arm, int]] = {}
+        for task_id, arm, count in wanted:
+            source = arm.source(task_id)
+            if count > largest.get(source, (arm, 0))[1]:
+                largest[source] = (arm, count)
+        requests = [
+            RolloutRequest(task_id=source[0], entry=arm.entry, guided=arm.guided, count=count)
+            for source, (arm, count) in largest.items()
+        ]
+        for source, rollouts in zip(largest, self.rehearsal.roll_out(tag, requests), strict=True):
+            self._rollouts[source].append(rollouts)
+
+    def latest(self, task_id: str, arm: Arm, count: int, skip: int = 0) -> tuple[Rollout, ...]:
+        """``count`` rollouts of an arm from the last batch, after the first ``skip`` of them."""
+        return self._rollouts[arm.source(task_id)][-1][skip : skip + count]
+
+    def grade(self, wanted: Sequence[tuple[str, Rubric, Sequence[Rollout]]]) -> list[list[Rollout]]:
+        """Rollouts of (task id, rubric, rollouts) with their verdicts."""
+        keys = ["\n".join(c.model_dump_json() for c in rubric) for _, rubric, _ in wanted]
+        missing: dict[str, dict[str, Rollout]] = defaultdict(dict)
+        about: dict[str, tuple[str, Rubric]] = {}
+        for key, (task_id, rubric, rollouts) in zip(keys, wanted, strict=True):
+            about[f"{task_id}\n{key}"] = (task_id, rubric)
+            missing[f"{task_id}\n{key}"] |= {r.id: r for r in rollouts if (r.id, key) not in self._graded}
+        asked = {key: rollouts for key, rollouts in missing.items() if rollouts}
+        requests = [
+            GradeRequest(task_id=about[key][0], rubric=about[key][1], rollouts=tuple(rollouts.values()))
+            for key, rollouts in asked.items()
+        ]
+        for key, graded in zip(asked, self.rehearsal.grade(requests) if requests else [], strict=True):
+            self._graded.update({(r.id, key.partition("\n")[2]): r for r in graded})
+        return [[self._graded[r.id, key] for r in rollouts] for key, (_, _, rollouts) in zip(keys, wanted, strict=True)]
+
+    def order(self, wanted: Sequence[Ask]) -> list[list[PairOrder]]:
+        """Q per request; pairs that Q could not score are left out."""
+        requests: list[OrderRequest] = []
+        for ask in wanted:
+            ids = [r.id for r in ask.rollouts]
+            fresh = [(i, j) for i, j in ask.pairs if (ids[i], ids[j]) not in self._orders]
+            self._orders.update({(ids[i], ids[j]): None for i, j in fresh})
+            if fresh:
+                requests.append(OrderRequest(task_id=ask.task_id, rollouts=tuple(ask.rollouts), pairs=tuple(fresh)))
+        for request, found in zip(requests, self.rehearsal.order(requests) if requests else [], strict=True):
+            for pair in found:
+                self._orders[request.rollouts[pair.first].id, request.rollouts[pair.second].id] = pair
+        return [
+            [
+                known.model_copy(update={"first": i, "second": j})
+                for i, j in ask.pairs
+                if (known := self._orders[ask.rollouts[i].id, ask.rollouts[j].id]) is not None
+            ]
+            for ask in wanted
+        ]
