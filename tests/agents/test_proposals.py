@@ -2,7 +2,8 @@
 
 import pytest
 
-from agents.attribution import AttributionReply, ChatAttributor, InventedIds, RuleAttributor
+from agents.attribution import InventedIds, RuleAttributor
+from agents.chat_attributor import AttributionReply, ChatAttributor
 from agents.chat_proposer import ChatProposer, ProposalReply
 from agents.checks import Refused, precheck
 from agents.context import CaseFile, RoundContext
