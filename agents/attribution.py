@@ -7,6 +7,7 @@ rows to users; thresholds are starting values, their reasons stand beside them. 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Protocol
 
 from agents.context import CaseFile
@@ -14,7 +15,18 @@ from agents.symptoms import LEAST_ARM, Symptoms, never_passed
 from memory.decision import Attribution, Probe
 from memory.edit import Interface, PairClass
 
-__all__ = ["TABLE", "Attributor", "InventedIds", "RuleAttributor", "Row", "first_row", "never_passed", "probe_id", "table"]
+__all__ = [
+    "TABLE",
+    "Attributor",
+    "InventedIds",
+    "Row",
+    "RuleAttributor",
+    "first_row",
+    "never_passed",
+    "probe_id",
+    "reaches",
+    "table",
+]
 
 SATURATED = 0.6
 """Share of pairs that pass both, from which a task counts as saturated."""
@@ -93,7 +105,7 @@ def outgrown(s: Symptoms) -> bool:
 
 
 def guidance_is_to_be_had(s: Symptoms) -> bool:
-    return s.case.context.guidance_ceiling > 0 and not s.in_vain("g")
+    return s.case.context.guidance_ceiling > 0 and not s.in_vain("g", "blind")
 
 
 def flat(s: Symptoms) -> bool:
@@ -144,7 +156,7 @@ TABLE = (
         f"guided rollouts pass >= {ARM_SATURATED:g}, or less than {BENEFIT:g} more than plain ones; {_IN_VAIN}",
         "g",
         "retire it",
-        lambda s: outgrown(s) and not s.in_vain("g"),
+        lambda s: outgrown(s) and not s.in_vain("g", "saturated"),
         arms,
     ),
     Row(
@@ -153,7 +165,7 @@ TABLE = (
         f"a sign of hacking shows; {_IN_VAIN}",
         "c",
         "ask for what hacking leaves out, punish what it does",
-        lambda s: saturated(s) and bool(s.signs) and not s.in_vain("c"),
+        lambda s: saturated(s) and bool(s.signs) and not s.in_vain("c", "saturated"),
         lambda s: f"{passing(s)}, with signs of hacking: {', '.join(s.signs)}",
     ),
     Row(
@@ -162,7 +174,7 @@ TABLE = (
         f"Q separates >= {QUALITY_SPREAD:g} of the pairs; {_IN_VAIN}",
         "c",
         "tighten, split, add what separates the best from the second best",
-        lambda s: saturated(s) and s.quality_spread >= QUALITY_SPREAD and not s.in_vain("c"),
+        lambda s: saturated(s) and s.quality_spread >= QUALITY_SPREAD and not s.in_vain("c", "saturated"),
         separated,
     ),
     Row(
@@ -171,7 +183,7 @@ TABLE = (
         f"guidance is mounted; {_IN_VAIN}",
         "g",
         "retire it",
-        lambda s: saturated(s) and bool(s.case.entry.guidance) and not s.in_vain("g"),
+        lambda s: saturated(s) and bool(s.case.entry.guidance) and not s.in_vain("g", "saturated"),
         lambda s: f"{passing(s)} and guidance is mounted",
     ),
     Row(
@@ -186,7 +198,7 @@ TABLE = (
     Row(
         "blind",
         _BLIND,
-        f"guidance is allowed, the full hint helps or was not tried; {_IN_VAIN}",
+        f"guidance is allowed, the full hint helps or has no finding; {_IN_VAIN}",
         "g",
         "hint at them",
         lambda s: blind(s) and s.hint_helps is not False and guidance_is_to_be_had(s),
@@ -198,7 +210,7 @@ TABLE = (
         f"a probe found something, and Q is fine (or p is in vain); {_IN_VAIN}",
         "c",
         "relax, split, reword, delete: they ask for what cannot be shown",
-        lambda s: blind(s) and s.probed and (s.quality_is_fine or s.in_vain("p")) and not s.in_vain("c"),
+        lambda s: blind(s) and s.probed and (s.quality_is_fine or s.in_vain("p", "blind")) and not s.in_vain("c", "blind"),
         weighed,
     ),
     Row(
@@ -207,7 +219,7 @@ TABLE = (
         f"a probe found something, and Q is low (or c is in vain); informative < {INFORMATIVE:g}",
         "p",
         "lower the level, make it easier",
-        lambda s: blind(s) and s.probed and (not s.quality_is_fine or s.in_vain("c")) and flat(s),
+        lambda s: blind(s) and s.probed and (not s.quality_is_fine or s.in_vain("c", "blind")) and flat(s),
         weighed,
     ),
     Row(
@@ -252,6 +264,11 @@ def table() -> str:
 
 def first_row(symptoms: Symptoms) -> Row | None:
     return next((row for row in TABLE if row.applies(symptoms)), None)
+
+
+def reaches(symptoms: Symptoms, failure: PairClass) -> bool:
+    """Whether the rules come to the rows of this failure: no row before them applies."""
+    return not any(row.applies(symptoms) for row in takewhile(lambda row: row.failure != failure, TABLE))
 
 
 def concerned(s: Symptoms, row: Row) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agents.attribution import blind, first_row
+from agents.attribution import blind, reaches
 from agents.context import CaseFile
 from agents.heuristics import phrases_of
 from agents.rehearsal import GradeRequest, OrderRequest, Rehearsal, RolloutRequest
@@ -39,15 +39,14 @@ def wanted(case: CaseFile) -> tuple[Kind, ...]:
     """The probes without which the rules would guess; none where a row before *blind* applies, where earlier probes or edits have
     answered, or where the answer would change nothing."""
     symptoms = Symptoms(case)
-    row = first_row(symptoms)
-    if not blind(symptoms) or (row is not None and row.failure == "saturated" and row.applies(symptoms)):
+    if not blind(symptoms) or not reaches(symptoms, "blind"):
         return ()
     done = {p.kind for p in case.probes}
-    hint = case.context.guidance_ceiling > 0 and not symptoms.in_vain("g")
+    hint = case.context.guidance_ceiling > 0 and not symptoms.in_vain("g", "blind")
     if hint and symptoms.hint_helps is None and "full_hint" not in done:
         return ("full_hint",) if "quality" in done else ("full_hint", "quality")
     hopeless = not hint or symptoms.hint_helps is False
-    open_causes = not (symptoms.in_vain("p") and symptoms.in_vain("c"))
+    open_causes = not (symptoms.in_vain("p", "blind") and symptoms.in_vain("c", "blind"))
     return ("quality",) if hopeless and open_causes and "quality" not in done and case.task.reference else ()
 
 
@@ -65,7 +64,7 @@ def _line(criterion: Criterion) -> str:
     return criterion.text + (f": {', '.join(unsaid)}" if unsaid else "")
 
 
-@dataclass
+@dataclass(eq=False)
 class Sitting:
     """One case in the probes' batches."""
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from agents.context import CaseFile
 from memory.decision import Decision
-from memory.edit import AddField, Interface, RewriteField
+from memory.edit import AddField, Interface, PairClass, RewriteField
 from memory.pairs import CLASSES, mean_shares, pass_matrix, points_weights
 from memory.visit import CriterionHealth, PairShares, Rollout, Visit
 
@@ -157,10 +157,11 @@ class Symptoms:
             return self.quality_finding
         return self.rest_passed is not None and self.rest_passed >= FINE
 
-    def in_vain(self, interface: Interface) -> bool:
-        """Whether edits of this interface were tried on this task within the recalled window, this round included, and none was
-        accepted."""
-        tried = [d for d in (*self.case.evidence.decisions, *self.case.tried) if d.edit.interface == interface]
+    def in_vain(self, interface: Interface, failure: PairClass) -> bool:
+        """Whether edits of this interface against this failure were tried on the task within the recalled window, this round
+        included, and none was accepted."""
+        edits = [d for d in (*self.case.evidence.decisions, *self.case.tried) if d.edit.interface == interface]
+        tried = [d for d in edits if d.edit.claim.pair_class == failure]
         return bool(tried) and not any(d.outcome == "accepted" for d in tried)
 
     def pass_rate(self, rollouts: Sequence[Rollout], criterion_ids: Sequence[str], least: int = LEAST_ARM) -> float | None:
