@@ -157,7 +157,7 @@ def helps_in(seeds: int, rate: float, guided: float) -> int:
     return sum(bool(probed(built, rehearsal({**RATES, "rare": rate}, guided, seed=s))[0].helps) for s in range(seeds))
 
 
-@pytest.mark.parametrize(("rate", "most"), [(0.0, 0), (0.02, 33), (0.1, 78)])
+@pytest.mark.parametrize(("rate", "most"), [(0.0, 0), (0.02, 35), (0.1, 79)])
 def test_how_often_a_policy_that_ignores_hints_seems_to_follow(rate, most):
     """A policy that passes a single criterion at ``rate``, hinted or not, seems to follow in 0, 10.2 and 29.1 % of probes of six
     rollouts: that of 200 at most so many do holds with more than 99.9 %. Guidance for nothing is what the critic then refuses."""
