@@ -1,39 +1,52 @@
 """Attribution: which failure a task's reward shows, and which interface can repair it.
 
-The rules, in order; the first whose condition holds is taken. Shares are those of the last visit.
-
-    failure    holds when                         further test                                    interface
-    saturated  saturated >= 0.6 and dominant      Q separates >= 0.3 of the pairs, not in vain    c: separate better answers
-                                                  a guidance field is mounted                     g: retire it
-                                                  otherwise                                       p: lower the level
-    blind      criteria nobody passes carry       guidance is allowed, not in vain                g: hint at them
-               >= 0.3 of the points               no guidance mounted, informative < 0.35         p: lower the level
-    spurious   spurious >= agree, or a criterion                                                  c: what carries it
-               with spurious - agree >= 0.05
-    (lowered)  level < 1, informative >= 0.35                                                     p: raise the level
-
-*In vain*: edits of the interface were tried on this task within the recalled window, this round included, and none was accepted.
-A rejected edit comes back here with its measurement before the next is proposed, so a failure moves on to the next interface.
-Thresholds are starting values. ``RuleAttributor`` is the embedded default; ``ChatAttributor`` asks a model, gives it the rules'
-answer as a prior, and records a disagreement in the reason.
+``TABLE`` is the whole of it: the first row that applies is taken. A failure that one interface could not repair moves on to the
+next row: a rejected edit comes back here with its measurement before the next is proposed. ``docs/attribution.md`` shows the same
+rows to users; thresholds are starting values, their reasons stand beside them. ``RuleAttributor`` is the embedded default.
 """
 
-from typing import Literal, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Protocol
 
-from pydantic import BaseModel, Field
-
-from agents.chat import ChatModel
 from agents.context import CaseFile
-from agents.prompts import case_text, prompt
-from memory.decision import Attribution
+from agents.symptoms import LEAST_ARM, Symptoms, never_passed
+from memory.decision import Attribution, Probe
 from memory.edit import Interface, PairClass
-from memory.visit import CriterionHealth, Visit
+
+__all__ = [
+    "TABLE",
+    "Attributor",
+    "InventedIds",
+    "Row",
+    "RuleAttributor",
+    "first_row",
+    "never_passed",
+    "probe_id",
+    "reaches",
+    "table",
+]
 
 SATURATED = 0.6
+"""Share of pairs that pass both, from which a task counts as saturated."""
 QUALITY_SPREAD = 0.3
+"""Share of pairs that Q must separate before criteria are asked to separate them, too."""
 NEVER_PASSED = 0.3
+"""Share of the points on criteria that nobody passes, from which a task counts as blind."""
 SPURIOUS_EXCESS = 0.05
+"""How much more a criterion must add to spurious than to agree, in share of all pairs."""
+SPURIOUS_EXCESS_SIGNED = 0.02
+"""The same where the last visit shows a sign of hacking, which is a second witness."""
 INFORMATIVE = 0.35
+"""Share of pairs that separate, from which a task teaches: its level is not lowered, and is raised again."""
+ARM_SATURATED = 0.9
+"""Pass rate from which one arm of a group counts as saturated."""
+PLAIN_ENOUGH = 1 / 3
+"""Pass rate of plain rollouts from which a plain group separates more pairs than one half of which is guided and always passes:
+2 p (1 - p) against (1 + p) (1 - p) / 2."""
+BENEFIT = 0.1
+"""Pass rate by which guided rollouts must be ahead, else the benefit of the guidance is gone."""
 
 
 class Attributor(Protocol):
@@ -42,142 +55,9 @@ class Attributor(Protocol):
 
         Raises:
             ChatFailure: the model behind the role failed; the case becomes a counted no-op.
+            InventedIds: the model cited what does not exist; the same.
         """
         ...
-
-
-def carried(case: CaseFile, health: CriterionHealth, share: float) -> float:
-    """A criterion's class share, weighted by its |points| in the rubric."""
-    points = {c.id: abs(c.points) for c in case.entry.rubric}
-    return share * points.get(health.criterion_id, 0.0) / sum(points.values())
-
-
-def spurious_excess(case: CaseFile, health: CriterionHealth) -> float:
-    return carried(case, health, health.shares.spurious - health.shares.agree)
-
-
-def never_passed(case: CaseFile) -> list[CriterionHealth]:
-    """Criteria with positive points that no plain rollout of the last visit passed, heaviest first."""
-    visit = case.evidence.last
-    plain = [r for r, guided in zip(case.rollouts, visit.guided, strict=False) if not guided]
-    by_id = {c.id: c for c in case.entry.rubric}
-
-    def failed(criterion_id: str) -> bool:
-        verdicts = [v for r in plain for v in r.verdicts if v.criterion_id == criterion_id and v.status != "unscored"]
-        return bool(verdicts) and all(v.status == "not_met" for v in verdicts)
-
-    found = [h for h in visit.criteria if h.criterion_id in by_id and by_id[h.criterion_id].points > 0 and failed(h.criterion_id)]
-    return sorted(found, key=lambda h: -by_id[h.criterion_id].points)
-
-
-def quality_spread(visit: Visit) -> float:
-    """Share of the compared pairs that Q separates."""
-    return sum(p.order != 0 for p in visit.quality) / len(visit.quality) if visit.quality else 0.0
-
-
-class RuleAttributor:
-    """The table of the module docstring."""
-
-    author = "rules"
-
-    def attribute(self, case: CaseFile) -> Attribution | None:
-        visit = case.evidence.last
-        shares = visit.shares
-        missed = never_passed(case)
-        points = {c.id: abs(c.points) for c in case.entry.rubric}
-        missed_weight = sum(points[h.criterion_id] for h in missed) / sum(points.values())
-        excess = [h for h in visit.criteria if spurious_excess(case, h) >= SPURIOUS_EXCESS]
-
-        if shares.saturated >= SATURATED and shares.saturated > max(shares.blind, shares.informative):
-            ids = tuple(h.criterion_id for h in visit.criteria if h.shares.saturated >= SATURATED)
-            spread = quality_spread(visit)
-            if spread >= QUALITY_SPREAD and not in_vain(case, "c"):
-                reason = f"{shares.saturated:.0%} of pairs pass both, yet Q separates {spread:.0%} of them"
-                return self._answer(case, "saturated", "c", ids, reason)
-            if case.entry.guidance:
-                reason = f"{shares.saturated:.0%} of pairs pass both and guidance is mounted"
-                return self._answer(case, "saturated", "g", ids, reason)
-            reason = f"{shares.saturated:.0%} of pairs pass both and nothing is left to separate (Q separates {spread:.0%})"
-            return self._answer(case, "saturated", "p", ids, reason)
-        if missed_weight >= NEVER_PASSED:
-            ids = tuple(h.criterion_id for h in missed)
-            reason = f"criteria with {missed_weight:.0%} of the points are passed by no plain rollout"
-            if case.context.guidance_ceiling > 0 and not in_vain(case, "g"):
-                return self._answer(case, "blind", "g", ids, reason)
-            if shares.informative < INFORMATIVE and not case.entry.guidance:
-                return self._answer(case, "blind", "p", ids, reason + ", and guidance is no longer to be had here")
-        if excess or shares.spurious >= max(shares.agree, SPURIOUS_EXCESS):
-            worst = sorted(excess or visit.criteria, key=lambda h: -spurious_excess(case, h))
-            shown = ", ".join(name for name, sign in visit.signs.items() if sign.shows)
-            reason = f"spurious share {shares.spurious:.2f} against agree {shares.agree:.2f}"
-            reason += f", with signs of hacking: {shown}" if shown else ""
-            return self._answer(case, "spurious", "c", tuple(h.criterion_id for h in worst[:2]), reason)
-        if case.entry.level < 1 and shares.informative >= INFORMATIVE:
-            reason = f"the level is {case.entry.level:g} but {shares.informative:.0%} of pairs separate"
-            return self._answer(case, "saturated", "p", (), reason)
-        return None
-
-    def _answer(
-        self, case: CaseFile, pair_class: PairClass, interface: Interface, ids: tuple[str, ...], reason: str
-    ) -> Attribution:
-        return Attribution(
-            task_id=case.task.id,
-            pair_class=pair_class,
-            interface=interface,
-            criterion_ids=ids,
-            reason=reason,
-            evidence=(case.evidence.last.id,),
-            author=self.author,
-        )
-
-
-def in_vain(case: CaseFile, interface: Interface) -> bool:
-    """Whether edits of this interface were tried on this task and none was accepted; see the module docstring."""
-    tried = [d for d in (*case.evidence.decisions, *case.tried) if d.edit.interface == interface]
-    return bool(tried) and not any(d.outcome == "accepted" for d in tried)
-
-
-class AttributionReply(BaseModel):
-    """What the attributor model answers. The reason comes first, so that it is written before the choice."""
-
-    reason: str = Field(max_length=1000)
-    pair_class: Literal["blind", "saturated", "spurious", "none"]
-    interface: Literal["p", "g", "c", "none"]
-    criterion_ids: list[str] = Field(max_length=50)
-    evidence_ids: list[str] = Field(max_length=20)
-
-
-class ChatAttributor:
-    """Asks a model. Ids that do not exist make the answer a no-op; the rules' answer is its prior."""
-
-    def __init__(self, chat: ChatModel, name: str):
-        self.chat = chat
-        self.author = name
-        self.rules = RuleAttributor()
-
-    def attribute(self, case: CaseFile) -> Attribution | None:
-        prior = self.rules.attribute(case)
-        prior_text = f"{prior.pair_class}, interface {prior.interface}: {prior.reason}" if prior else "nothing to repair"
-        reply = self.chat.complete(prompt("attributor"), case_text(case, rules=prior_text), AttributionReply)
-        known_criteria = {c.id for c in case.entry.rubric}
-        unknown = [i for i in reply.criterion_ids if i not in known_criteria]
-        unknown += [i for i in reply.evidence_ids if i not in case.evidence.ids]
-        if unknown:
-            raise InventedIds(unknown)
-        if reply.pair_class == "none" or reply.interface == "none":
-            return None
-        reason = reply.reason
-        if prior is None or (prior.pair_class, prior.interface) != (reply.pair_class, reply.interface):
-            reason += f" [the rules say: {prior_text}]"
-        return Attribution(
-            task_id=case.task.id,
-            pair_class=reply.pair_class,
-            interface=reply.interface,
-            criterion_ids=tuple(reply.criterion_ids),
-            reason=reason,
-            evidence=tuple(reply.evidence_ids),
-            author=self.author,
-        )
 
 
 class InventedIds(ValueError):
@@ -185,3 +65,246 @@ class InventedIds(ValueError):
 
     def __init__(self, ids: list[str]):
         super().__init__("invented ids: " + ", ".join(ids[:5]))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table: in words for people, and as ``applies`` for the rules; ``because`` gives the reason with its numbers."""
+
+    failure: PairClass
+    holds: str
+    further: str
+    interface: Interface
+    repair: str
+    applies: Callable[[Symptoms], bool]
+    because: Callable[[Symptoms], str]
+
+
+def saturated(s: Symptoms) -> bool:
+    return s.shares.saturated >= SATURATED and s.shares.saturated > max(s.shares.blind, s.shares.informative)
+
+
+def blind(s: Symptoms) -> bool:
+    return s.missed_weight >= NEVER_PASSED
+
+
+def needed_excess(s: Symptoms) -> float:
+    return SPURIOUS_EXCESS_SIGNED if s.signs else SPURIOUS_EXCESS
+
+
+def spurious(s: Symptoms) -> bool:
+    carried = max(s.spurious_excess.values(), default=0.0) >= needed_excess(s)
+    return carried or s.shares.spurious >= max(s.shares.agree, needed_excess(s))
+
+
+def outgrown(s: Symptoms) -> bool:
+    """Whether the guidance has done its work: plain rollouts pass often enough without it, and not yet always."""
+    if s.arms is None or not PLAIN_ENOUGH <= s.arms.plain < ARM_SATURATED:
+        return False
+    return s.arms.guided >= ARM_SATURATED or s.arms.guided - s.arms.plain < BENEFIT
+
+
+def guidance_is_to_be_had(s: Symptoms) -> bool:
+    return s.case.context.guidance_ceiling > 0 and not s.in_vain("g", "blind")
+
+
+def flat(s: Symptoms) -> bool:
+    return s.shares.informative < INFORMATIVE
+
+
+def passing(s: Symptoms) -> str:
+    return f"{s.shares.saturated:.0%} of pairs pass both"
+
+
+def separated(s: Symptoms) -> str:
+    return f"{passing(s)}, and Q separates {s.quality_spread:.0%} of them"
+
+
+def unpassed(s: Symptoms) -> str:
+    return f"criteria with {s.missed_weight:.0%} of the points are passed by no plain rollout"
+
+
+def found(s: Symptoms) -> str:
+    return "; ".join([unpassed(s), *(p.sentence.rstrip(".") for p in s.case.probes)])
+
+
+def weighed(s: Symptoms) -> str:
+    if s.quality_finding is not None:
+        return found(s)
+    rest = "there are no others" if s.rest_passed is None else f"plain rollouts pass {s.rest_passed:.0%} of the others"
+    return f"{found(s)}; {rest}"
+
+
+def misordered(s: Symptoms) -> str:
+    reason = f"spurious share {s.shares.spurious:.2f} against agree {s.shares.agree:.2f}"
+    return reason + (f", with signs of hacking: {', '.join(s.signs)}" if s.signs else "")
+
+
+def arms(s: Symptoms) -> str:
+    assert s.arms is not None
+    return f"plain rollouts pass {s.arms.plain:.0%} of what the guidance is about, guided ones {s.arms.guided:.0%}"
+
+
+_SATURATED = f"saturated >= {SATURATED:g}, more than blind and informative"
+_BLIND = f"criteria nobody passes carry >= {NEVER_PASSED:g} of the points"
+_IN_VAIN = "not in vain"
+
+TABLE = (
+    Row(
+        "saturated",
+        f"on what the guidance is about, plain rollouts pass from 1/3 to {ARM_SATURATED:g} (each arm has >= {LEAST_ARM} rollouts)",
+        f"guided rollouts pass >= {ARM_SATURATED:g}, or less than {BENEFIT:g} more than plain ones; {_IN_VAIN}",
+        "g",
+        "retire it",
+        lambda s: outgrown(s) and not s.in_vain("g", "saturated"),
+        arms,
+    ),
+    Row(
+        "saturated",
+        _SATURATED,
+        f"a sign of hacking shows; {_IN_VAIN}",
+        "c",
+        "ask for what hacking leaves out, punish what it does",
+        lambda s: saturated(s) and bool(s.signs) and not s.in_vain("c", "saturated"),
+        lambda s: f"{passing(s)}, with signs of hacking: {', '.join(s.signs)}",
+    ),
+    Row(
+        "saturated",
+        _SATURATED,
+        f"Q separates >= {QUALITY_SPREAD:g} of the pairs; {_IN_VAIN}",
+        "c",
+        "tighten, split, add what separates the best from the second best",
+        lambda s: saturated(s) and s.quality_spread >= QUALITY_SPREAD and not s.in_vain("c", "saturated"),
+        separated,
+    ),
+    Row(
+        "saturated",
+        _SATURATED,
+        f"guidance is mounted; {_IN_VAIN}",
+        "g",
+        "retire it",
+        lambda s: saturated(s) and bool(s.case.entry.guidance) and not s.in_vain("g", "saturated"),
+        lambda s: f"{passing(s)} and guidance is mounted",
+    ),
+    Row(
+        "saturated",
+        _SATURATED,
+        "otherwise",
+        "p",
+        "lower the level, make it harder, retire it",
+        saturated,
+        lambda s: f"{passing(s)} and nothing is left to separate (Q separates {s.quality_spread:.0%})",
+    ),
+    Row(
+        "blind",
+        _BLIND,
+        f"guidance is allowed, the full hint helps or has no finding; {_IN_VAIN}",
+        "g",
+        "hint at them",
+        lambda s: blind(s) and s.hint_helps is not False and guidance_is_to_be_had(s),
+        found,
+    ),
+    Row(
+        "blind",
+        _BLIND,
+        f"a probe found something, and Q is fine (or p is in vain); {_IN_VAIN}",
+        "c",
+        "relax, split, reword, delete: they ask for what cannot be shown",
+        lambda s: blind(s) and s.probed and (s.quality_is_fine or s.in_vain("p", "blind")) and not s.in_vain("c", "blind"),
+        weighed,
+    ),
+    Row(
+        "blind",
+        _BLIND,
+        f"a probe found something, and Q is low (or c is in vain); informative < {INFORMATIVE:g}",
+        "p",
+        "lower the level, make it easier",
+        lambda s: blind(s) and s.probed and (not s.quality_is_fine or s.in_vain("c", "blind")) and flat(s),
+        weighed,
+    ),
+    Row(
+        "blind",
+        _BLIND,
+        f"no probe found anything, no guidance is mounted; informative < {INFORMATIVE:g}",
+        "p",
+        "lower the level, make it easier",
+        lambda s: blind(s) and not s.probed and not s.case.entry.guidance and flat(s),
+        lambda s: f"{unpassed(s)}, and guidance is not to be had here",
+    ),
+    Row(
+        "spurious",
+        f"a criterion adds >= {SPURIOUS_EXCESS:g} more to spurious than to agree, or spurious >= agree and >= {SPURIOUS_EXCESS:g}",
+        f"with a sign of hacking {SPURIOUS_EXCESS_SIGNED:g} is enough",
+        "c",
+        "reword, reprice, merge, delete those that carry it, punish what the worse do",
+        spurious,
+        misordered,
+    ),
+    Row(
+        "saturated",
+        f"level < 1, informative >= {INFORMATIVE:g}",
+        "",
+        "p",
+        "raise the level",
+        lambda s: s.case.entry.level < 1 and not flat(s),
+        lambda s: f"the level is {s.case.entry.level:g} but {s.shares.informative:.0%} of pairs separate",
+    ),
+)
+
+
+def table() -> str:
+    """The rows in words, as a Markdown table."""
+    lines = ["| | failure | holds when | further test | interface | repair |", "|---|---|---|---|---|---|"]
+    lines += [
+        f"| {number} | {row.failure} | {row.holds} | {row.further} | `{row.interface}` | {row.repair} |"
+        for number, row in enumerate(TABLE, 1)
+    ]
+    return "\n".join(lines)
+
+
+def first_row(symptoms: Symptoms) -> Row | None:
+    return next((row for row in TABLE if row.applies(symptoms)), None)
+
+
+def reaches(symptoms: Symptoms, failure: PairClass) -> bool:
+    """Whether the rules come to the rows of this failure: no row before them applies."""
+    return not any(row.applies(symptoms) for row in takewhile(lambda row: row.failure != failure, TABLE))
+
+
+def concerned(s: Symptoms, row: Row) -> tuple[str, ...]:
+    """The criteria an attribution is about; none means all."""
+    if row.interface == "g" and row.failure == "saturated" and s.arms and outgrown(s):
+        return s.arms.criterion_ids
+    if row.failure == "blind":
+        return tuple(h.criterion_id for h in s.missed)
+    if row.failure == "spurious":
+        carrying = [i for i, excess in s.spurious_excess.items() if excess >= needed_excess(s)]
+        return tuple((carrying or list(s.spurious_excess))[:2])
+    return tuple(i for i, shares in s.criterion_shares.items() if shares.saturated >= SATURATED) if saturated(s) else ()
+
+
+def probe_id(probe: Probe) -> str:
+    """How a probe is cited as evidence."""
+    return f"probe-{probe.kind}"
+
+
+class RuleAttributor:
+    """The table."""
+
+    author = "rules"
+
+    def attribute(self, case: CaseFile) -> Attribution | None:
+        symptoms = Symptoms(case)
+        row = first_row(symptoms)
+        if row is None:
+            return None
+        return Attribution(
+            task_id=case.task.id,
+            pair_class=row.failure,
+            interface=row.interface,
+            criterion_ids=concerned(symptoms, row),
+            reason=row.because(symptoms),
+            evidence=(*(v.id for v in symptoms.visits), *map(probe_id, case.probes)),
+            probes=case.probes,
+            author=self.author,
+        )

@@ -7,8 +7,9 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from agents.attribution import Attributor, ChatAttributor, RuleAttributor
+from agents.attribution import Attributor, RuleAttributor
 from agents.chat import ChatConfig
+from agents.chat_attributor import ChatAttributor
 from agents.chat_proposer import ChatProposer
 from agents.heuristics import HeuristicProposer, Proposer
 from agents.limits import Traffic

@@ -1,8 +1,8 @@
-"""Attribution rules, heuristic proposals, checks before measuring, and the chat-backed roles."""
+"""Heuristic proposals, checks before measuring, and the chat-backed proposer."""
 
 import pytest
 
-from agents.attribution import AttributionReply, ChatAttributor, InventedIds, RuleAttributor
+from agents.attribution import InventedIds
 from agents.chat_proposer import ChatProposer, ProposalReply
 from agents.checks import Refused, precheck
 from agents.context import CaseFile, RoundContext
@@ -35,36 +35,6 @@ def case(texts, quality=None, of=TASK, ceiling=2, entry=None, decisions=(), trie
 
 BLIND = ["alpha", "nothing", "alpha", "nothing"]
 PASSING = ["beware of grapefruit juice. alpha."] * 4
-
-
-@pytest.mark.parametrize(
-    ("built", "expected"),
-    [
-        (case(BLIND), ("blind", "g")),
-        (case(BLIND, ceiling=0), ("blind", "p")),
-        (case(["alpha", "alpha", "beta", "nothing"], [0, 0, 1, 1], of=task()), ("spurious", "c")),
-        (case(["nothing"] * 4, ceiling=0), ("blind", "p")),
-        (case(PASSING, [1, 1, 1, 1]), ("saturated", "p")),
-        (case(PASSING, [1, 2, 3, 4]), ("saturated", "c")),
-    ],
-)
-def test_the_table_of_rules(built, expected):
-    found = RuleAttributor().attribute(built)
-    assert found is not None
-    assert (found.pair_class, found.interface) == expected
-    assert found.evidence == ("v9-t",)
-    assert found.reason
-
-
-def test_healthy_tasks_are_left_alone():
-    of = task("t", criterion("alpha"), criterion("beta"))
-    assert RuleAttributor().attribute(case(["alpha", "beta", "nothing", "alpha beta"], [1, 1, 0, 2], of=of)) is None
-
-
-def test_guidance_tried_in_vain_gives_way_to_sampling():
-    found = RuleAttributor().attribute(case(["nothing"] * 4, decisions=[decision(field_edit("t"))]))
-    assert found is not None
-    assert found.interface == "p"
 
 
 def test_cue_words_point_without_quoting():
@@ -173,21 +143,6 @@ ATTRIBUTION = Attribution(
 )
 
 
-def test_the_chat_attributor_overrules_with_evidence_and_the_disagreement_is_recorded():
-    reply = {"reason": "hopeless", "pair_class": "blind", "interface": "p", "criterion_ids": ["rare"], "evidence_ids": ["v9-t"]}
-    found = ChatAttributor(Scripted(reply), "model").attribute(case(BLIND))
-    assert found is not None
-    assert (found.interface, found.author) == ("p", "model")
-    assert "the rules say: blind, interface g" in found.reason
-
-
-@pytest.mark.parametrize("wrong", [{"criterion_ids": ["invented"]}, {"evidence_ids": ["invented"]}])
-def test_invented_ids_are_refused(wrong):
-    reply = {"reason": "x", "pair_class": "blind", "interface": "g", "criterion_ids": [], "evidence_ids": []} | wrong
-    with pytest.raises(InventedIds, match="invented"):
-        ChatAttributor(Scripted(reply), "model").attribute(case(BLIND))
-
-
 def answered(**reply):
     full = {"reason": "because", "claimed_class": "blind", **reply}
     return next(iter(ChatProposer(Scripted(full), "model").propose(case(BLIND), ATTRIBUTION, "new", 1)), None)
@@ -266,5 +221,4 @@ def test_the_rejections_of_this_round_reach_the_proposer_with_their_measurement(
 
 def test_prompts_are_versioned_by_hash():
     assert set(hashes()) == {"attributor", "proposer"}
-    assert AttributionReply.model_fields
     assert next(iter(ProposalReply.model_fields)) == "reason", "the reason is written before the choice"
