@@ -1,69 +1,55 @@
 """The harness evolver: a LangGraph state machine over the flagged tasks of a round.
 
-    recall -> attribute -> propose -> criticise -> conclude
-                  ^                        |
-                  +-------- revise <-------+   while a task's candidate was not accepted and it has revisions left
+    recall -> probe -> attribute -> propose -> criticise -> conclude
+                ^                                  |
+                +------------- revise <------------+   while a task has no accepted edit and attempts left
 
-All flagged tasks move together, so that a look of the critic is one batch of rollouts. The state holds plain types only (ids,
-edits, decisions), never rollouts; with the sqlite checkpointer at ``durability="sync"`` a round that was killed goes on at the
-node where it stopped. Nodes write nothing outside the state: the loop records the result when the round is done.
+``attribute`` and ``propose`` run once per task, all tasks at the same time; ``probe`` and ``criticise`` take all tasks together, so
+that their rollouts and judge calls are few large batches. A batch is flushed when every open task of the round has come to it: the
+graph's steps are the batcher, and a round takes about as long as its longest chain. The state holds plain types only (ids, edits,
+decisions), never rollouts. With the sqlite checkpointer at ``durability="sync"`` a round that was killed goes on with the task at
+which it stopped: what a model has answered is not asked again. Nodes write nothing outside the state: the loop records the result when
+the round is done.
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Literal, TypedDict
+from typing import Literal
+
+from langgraph.types import Command, Send
 
 from agents.attribution import Attributor, InventedIds
+from agents.case import Case, CaseState, RoundResult, RoundState, dump, load, result, start
 from agents.chat import ChatFailure
 from agents.checks import REVERSAL_VISITS, Refused, precheck
 from agents.config import EvolverConfig
 from agents.context import CaseFile, RoundContext
-from agents.critic import Critic
+from agents.critic import Critic, Finding
 from agents.heuristics import Proposer
+from agents.neighbours import guard_tasks
+from agents.probes import probe_all
+from agents.reversal import attribution_of, reversal_edit
 from agents.sample import Candidate
-from memory.decision import Attribution, Decision
+from memory.decision import Decision
 from memory.edit import Edit, apply
 from memory.errors import EditError
 from memory.harness import TaskHarness
-from memory.memory import Memory
-from memory.task import Noun, Rule
+from memory.memory import Evidence, Memory
+from memory.task import Rule
 
-CONCURRENCY = 8
-"""Tasks whose attributor or proposer calls are in flight together."""
+CONCURRENCY = 64
+"""Tasks that attribute or propose at the same time; what an endpoint may be asked at once is limited elsewhere."""
 FAILURES = (ChatFailure, InventedIds, EditError)
 """What a role may do wrong without more harm than a case that comes to nothing."""
 
 
-class Case(Noun):
-    """Where one flagged task stands within a round."""
-
-    task_id: str
-    status: Literal["open", "accepted", "given_up", "healthy", "failed"] = "open"
-    evidence_ids: tuple[str, ...] = ()
-    attribution: Attribution | None = None
-    candidate: Edit | None = None
-    decisions: tuple[Decision, ...] = ()
-    failure: str | None = None
-
-
-class RoundResult(Noun):
-    """What a round came to. ``entries`` are the new entries of the tasks with an accepted edit."""
-
-    cases: tuple[Case, ...]
-    entries: dict[str, TaskHarness]
-
-    @property
-    def decisions(self) -> tuple[Decision, ...]:
-        return tuple(d for case in self.cases for d in case.decisions)
-
-
-class RoundState(TypedDict):
-    context: dict
-    cases: list[dict]
-
-
 class HarnessEvolver:
-    """Builds and runs the graph. ``checkpointer`` is any LangGraph checkpointer; None runs without one."""
+    """Builds and runs the graph.
+
+    Args:
+        validate_rule: raises ``UserError`` for a rule criterion that cannot be checked.
+        checkpointer: any LangGraph checkpointer; None runs without one.
+        spent: why nothing more may be spent, in a sentence; None while there is budget left. Asked before everything that costs.
+    """
 
     def __init__(
         self,
@@ -74,6 +60,7 @@ class HarnessEvolver:
         critic: Critic,
         validate_rule: Callable[[Rule], None],
         checkpointer=None,
+        spent: Callable[[], str | None] = lambda: None,
     ):
         self.config = config
         self.memory = memory
@@ -82,187 +69,213 @@ class HarnessEvolver:
         self.critic = critic
         self.validate_rule = validate_rule
         self.checkpointer = checkpointer
-        self.graph = self._build().compile(checkpointer=checkpointer)
+        self.spent = spent
+        self._evidence: dict[str, Evidence] = {}
+        self.graph = self.build().compile(checkpointer=checkpointer)
 
-    def _build(self):
+    def build(self):
         from langgraph.graph import END, START, StateGraph
 
         graph = StateGraph(RoundState)
-        for node in (self.recall, self.attribute, self.propose, self.criticise, self.revise, self.conclude):
+        for node in (self.recall, self.probe, self.propose, self.criticise, self.revise, self.conclude):
             graph.add_node(node.__name__, node)
+        graph.add_node("attribute", self.attribute, destinations=("propose",))
         graph.add_edge(START, "recall")
-        graph.add_edge("recall", "attribute")
-        graph.add_edge("attribute", "propose")
+        graph.add_edge("recall", "probe")
+        graph.add_conditional_edges("probe", self.each_open, ["attribute", "conclude"])
         graph.add_edge("propose", "criticise")
         graph.add_conditional_edges("criticise", self.next_step, ["revise", "conclude"])
-        graph.add_edge("revise", "attribute")
+        graph.add_edge("revise", "probe")
         graph.add_edge("conclude", END)
         return graph
 
     def run(self, context: RoundContext, task_ids: Sequence[str], thread: str) -> RoundResult:
         """One round over the flagged tasks. A ``thread`` that was begun before goes on where it stopped."""
-        config = {"configurable": {"thread_id": thread}, "recursion_limit": 10 + 5 * (self.config.revisions + 1)}
-        start: RoundState | None = {
-            "context": context.model_dump(mode="json"),
-            "cases": [Case(task_id=i).model_dump(mode="json") for i in task_ids],
-        }
+        self._evidence = {}
+        limit = 10 + 5 * (self.config.revisions + 1)
+        config = {"configurable": {"thread_id": thread}, "recursion_limit": limit, "max_concurrency": CONCURRENCY}
         if self.checkpointer is None:
-            state = self.graph.invoke(start, config)
+            state = self.graph.invoke(start(context, list(task_ids)), config)
         else:
             found = self.graph.get_state(config)
             if found.values and not found.next:
                 state = found.values
             else:
-                state = self.graph.invoke(None if found.next else start, config, durability="sync")
-        cases = tuple(load(state["cases"]))
-        accepted = {c.task_id: c.candidate for c in cases if c.status == "accepted" and c.candidate}
-        entries = {task_id: apply(edit, self._entry(task_id)) for task_id, edit in accepted.items()}
-        return RoundResult(cases=cases, entries=entries)
+                begin = None if found.next else start(context, list(task_ids))
+                state = self.graph.invoke(begin, config, durability="sync")
+        return result(load(state), self._entry)
 
     def forget(self, thread: str) -> None:
         """Drop a finished round's checkpoints; its result is in the journal."""
         if self.checkpointer is not None:
             self.checkpointer.delete_thread(thread)
 
+    # -- nodes ---------------------------------------------------------------------------------------------------------------
+
     def recall(self, state: RoundState) -> dict:
         """Which evidence each task has."""
-        cases = []
-        for case in load(state["cases"]):
-            evidence = self._evidence(case.task_id)
-            cases.append(case.model_copy(update={"evidence_ids": evidence.ids}))
-        return {"cases": dump(cases)}
+        cases = load(state)
+        self._recall([c.task_id for c in cases])
+        return {"cases": dump(*(c.with_(evidence_ids=self._evidence[c.task_id].ids) for c in cases))}
 
-    def attribute(self, state: RoundState) -> dict:
-        """Name the failure and the interface that can repair it."""
+    def probe(self, state: RoundState) -> dict:
+        """Small rehearsals where the evidence does not tell the cause of a failure."""
+        cases, files = self._open(state)
+        if not self.config.probe_rollouts or not cases:
+            return {}
+        if reason := self.spent():
+            return {"cases": dump(*(c.gave_up(reason) for c in cases))}
+        tag = f"{self._tag(state)}-probes"
+        found = probe_all(self.critic.rehearsal, tag, list(files.values()), self.config.probe_rollouts)
+        return {"cases": dump(*(c.with_(probes=(*c.probes, *found[c.task_id])) for c in cases if found.get(c.task_id)))}
 
-        def one(case: Case, file: CaseFile) -> Case:
-            attribution = self.attributor.attribute(file)
-            if attribution is None:
-                return case.model_copy(update={"status": "given_up" if case.decisions else "healthy"})
-            return case.model_copy(update={"attribution": attribution})
+    def attribute(self, state: CaseState) -> Command[Literal["propose"]]:
+        """Name the failure of one task and the interface that can repair it. A faded edit is looked at first."""
+        case = self._guarded(state, self._attribute)
+        onwards = [Send("propose", {**state, "case": case.model_dump(mode="json")})] if case.status == "open" else []
+        return Command(update={"cases": dump(case)}, goto=onwards)
 
-        return {"cases": dump(self._each(state, one))}
-
-    def propose(self, state: RoundState) -> dict:
-        """A candidate per open task. Refusals cost a revision and no rollout; without a proposal the task is given up."""
-
-        def one(case: Case, file: CaseFile) -> Case:
-            while case.attribution and len(case.decisions) <= self.config.revisions:
-                edit_id = f"r{file.context.round}-{case.task_id}-{len(case.decisions) + 1}"
-                try:
-                    edits = self.proposer.propose(file, case.attribution, edit_id, 1)
-                except FAILURES as failure:  # here, where the decisions of this call are at hand: they must not be lost
-                    return failed(case, failure)
-                if not edits:
-                    break
-                edit = edits[0]
-                try:
-                    self._check(edit, file)
-                except Refused as refusal:
-                    refused = self._decision(file, edit, len(case.decisions), "rejected", f"Refused before measuring: {refusal}.")
-                    case = case.model_copy(update={"decisions": (*case.decisions, refused)})
-                    file = file.model_copy(update={"tried": case.decisions})
-                    continue
-                return case.model_copy(update={"candidate": edit})
-            return case.model_copy(update={"status": "given_up"})
-
-        return {"cases": dump(self._each(state, one))}
+    def propose(self, state: CaseState) -> dict:
+        """Candidates for one task. Where all are refused the proposer is asked again, which costs an attempt and no rollout."""
+        return {"cases": dump(self._guarded(state, self._propose))}
 
     def criticise(self, state: RoundState) -> dict:
         """Measure all candidates on the frozen policy, in common batches, and decide."""
         context = RoundContext.model_validate(state["context"])
-        cases = load(state["cases"])
-        waiting = [c for c in cases if c.status == "open" and c.candidate]
-        candidates = []
-        for case in waiting:
-            assert case.candidate is not None
-            before = self._entry(case.task_id)
-            candidates.append(Candidate(edit=case.candidate, before=before, after=apply(case.candidate, before)))
-        tag = f"round-{context.round:04d}-{max((len(c.decisions) for c in waiting), default=0)}"
-        findings = dict(zip([c.task_id for c in waiting], self.critic.measure(tag, candidates), strict=True))
-        judged = []
-        for case in cases:
-            if (finding := findings.get(case.task_id)) is not None and case.candidate:
-                decision = Decision(
-                    edit=case.candidate,
-                    step=context.step,
-                    round=context.round,
-                    outcome=finding.outcome,
-                    sentence=finding.sentence,
-                    measurement=finding.measurement,
-                    revision=len(case.decisions),
-                )
-                status = "accepted" if finding.outcome == "accepted" else "open"
-                case = case.model_copy(update={"decisions": (*case.decisions, decision), "status": status})
-            judged.append(case)
-        return {"cases": dump(judged)}
-
-    def next_step(self, state: RoundState) -> Literal["revise", "conclude"]:
-        left = [c for c in load(state["cases"]) if c.status == "open" and len(c.decisions) <= self.config.revisions]
-        return "revise" if left else "conclude"
+        waiting = [c for c in load(state) if c.status == "open" and c.candidates]
+        if reason := self.spent():
+            return {"cases": dump(*(c.gave_up(reason) for c in waiting)), "passed": state["passed"] + 1}
+        pairs = [(case, self._candidate(case, edit)) for case in waiting for edit in case.candidates]
+        findings = self.critic.measure(self._tag(state), [c for _, c in pairs], self.config.revisions + 1)
+        decided: dict[str, Case] = {c.task_id: c.with_(candidates=()) for c in waiting}
+        for (case, candidate), finding in zip(pairs, findings, strict=True):
+            decided[case.task_id] = with_finding(decided[case.task_id], candidate.edit, finding, context)
+        return {"cases": dump(*decided.values()), "passed": state["passed"] + 1}
 
     def revise(self, state: RoundState) -> dict:
-        """Send what was not accepted back, with its measurement: perhaps another interface can repair the failure."""
-        cases = load(state["cases"])
-        return {"cases": dump([c.model_copy(update={"candidate": None}) if c.status == "open" else c for c in cases])}
+        """Send what was not accepted back, with its measurements: perhaps another interface can repair the failure."""
+        return {"cases": dump(*(c if self._may_go_on(c) else c.gave_up() for c in load(state) if c.status == "open"))}
 
     def conclude(self, state: RoundState) -> dict:
-        cases = load(state["cases"])
-        return {"cases": dump([c.model_copy(update={"status": "given_up"}) if c.status == "open" else c for c in cases])}
+        return {"cases": dump(*(c.gave_up() for c in load(state) if c.status == "open"))}
 
-    def _each(self, state: RoundState, role: Callable[[Case, CaseFile], Case]) -> list[Case]:
-        """Run a role on every open case, several at once. A role that fails leaves its case a counted no-op."""
-        context = RoundContext.model_validate(state["context"])
-        cases = load(state["cases"])
-        files = {c.task_id: self._file(context, c) for c in cases if c.status == "open"}
+    # -- edges ---------------------------------------------------------------------------------------------------------------
 
-        def guarded(case: Case) -> Case:
-            if case.status != "open":
-                return case
+    def each_open(self, state: RoundState) -> list[Send] | Literal["conclude"]:
+        context, cases = state["context"], state["cases"].values()
+        return [Send("attribute", {"context": context, "case": c}) for c in cases if c["status"] == "open"] or "conclude"
+
+    def next_step(self, state: RoundState) -> Literal["revise", "conclude"]:
+        return "revise" if any(c.status == "open" and self._may_go_on(c) for c in load(state)) else "conclude"
+
+    def _may_go_on(self, case: Case) -> bool:
+        return case.attempts <= self.config.revisions
+
+    # -- what the nodes do with one case ----------------------------------------------------------------------------------------
+
+    def _attribute(self, case: Case, file: CaseFile) -> Case:
+        if reason := self.spent():
+            return case.gave_up(reason)
+        faded = case.attempts == 0 and attribution_of(file)
+        attribution = faded or self.attributor.attribute(file)
+        if attribution is None:
+            return case.with_(status="given_up" if case.decisions else "healthy")
+        return case.with_(attribution=attribution.model_copy(update={"probes": case.probes}))
+
+    def _propose(self, case: Case, file: CaseFile) -> Case:
+        attribution = case.attribution
+        assert attribution is not None
+        while self._may_go_on(case):
+            new_id = f"r{file.context.round}-{case.task_id}-{case.attempts + 1}"
+            case = case.with_(attempts=case.attempts + 1)
             try:
-                return role(case, files[case.task_id])
-            except FAILURES as failure:
+                taking_back = reversal_edit(file, attribution, new_id, self.memory.entry_before)
+                edits = [taking_back] if taking_back else self.proposer.propose(file, attribution, new_id, self.config.proposals)
+            except FAILURES as failure:  # here, where the decisions of this call are at hand: they must not be lost
                 return failed(case, failure)
+            if not edits:
+                return case.gave_up()
+            fit = []
+            for edit in edits:
+                try:
+                    precheck(edit, file, self.memory.replaced_entries(edit.task_id, REVERSAL_VISITS), self.validate_rule)
+                    fit.append(edit)
+                except Refused as refusal:
+                    refused = Finding(outcome="rejected", sentence=f"Refused before measuring: {refusal}.", measurement=None)
+                    case = with_finding(case, edit, refused, file.context)
+            file = file.model_copy(update={"tried": case.decisions})
+            if fit:
+                return case.with_(candidates=tuple(fit))
+        return case.gave_up()
 
-        with ThreadPoolExecutor(CONCURRENCY) as pool:
-            return list(pool.map(guarded, cases))
+    def _candidate(self, case: Case, edit: Edit) -> Candidate:
+        before = self._entry(case.task_id)
+        near = guard_tasks(self.memory, case.task_id, self.critic.config.guard_tasks)
+        window = self.memory.plain_rollouts_before_last(case.task_id, self.config.window) if edit.interface == "p" else ()
+        return Candidate(edit=edit, before=before, after=apply(edit, before), window=tuple(window), guard_tasks=near)
+
+    def _guarded(self, state: CaseState, role: Callable[[Case, CaseFile], Case]) -> Case:
+        """Run a role on a case. A role that fails leaves its case a counted no-op."""
+        case = Case.model_validate(state["case"])
+        file = self._file(RoundContext.model_validate(state["context"]), case)
+        try:
+            return role(case, file)
+        except FAILURES as failure:
+            return failed(case, failure)
+
+    def _open(self, state: RoundState) -> tuple[list[Case], dict[str, CaseFile]]:
+        context = RoundContext.model_validate(state["context"])
+        cases = [c for c in load(state) if c.status == "open"]
+        return cases, {c.task_id: self._file(context, c) for c in cases}
 
     def _file(self, context: RoundContext, case: Case) -> CaseFile:
-        evidence = self._evidence(case.task_id)
+        if case.task_id not in self._evidence:
+            self._recall([case.task_id])
+        evidence = self._evidence[case.task_id]
         return CaseFile(
             context=context,
             task=self.memory.tasks[case.task_id],
             entry=self._entry(case.task_id),
             evidence=evidence,
             rollouts=tuple(self.memory.rollouts.get(evidence.last.rollout_ids)),
+            probes=case.probes,
             tried=case.decisions,
         )
 
-    def _evidence(self, task_id: str):
-        return self.memory.recall(task_id, self.config.scopes, self.config.window, self.config.neighbours)
+    def _recall(self, task_ids: Sequence[str]) -> None:
+        scopes, window, neighbours = self.config.scopes, self.config.window, self.config.neighbours
+        self._evidence |= self.memory.recall_all(task_ids, scopes, window, neighbours)
 
     def _entry(self, task_id: str) -> TaskHarness:
         return self.memory.harness.of(self.memory.tasks[task_id])
 
-    def _check(self, edit: Edit, file: CaseFile) -> TaskHarness:
-        replaced = self.memory.replaced_entries(edit.task_id, REVERSAL_VISITS)
-        return precheck(edit, file, replaced, self.validate_rule)
+    def _tag(self, state: RoundState) -> str:
+        return f"round-{state['context']['round']:04d}-{state['passed']}"
 
-    def _decision(self, file: CaseFile, edit: Edit, revision: int, outcome, sentence: str) -> Decision:
-        context = file.context
-        return Decision(edit=edit, step=context.step, round=context.round, outcome=outcome, sentence=sentence, revision=revision)
+
+def with_finding(case: Case, edit: Edit, finding: Finding, context: RoundContext) -> Case:
+    """The case with a decision more. Of several edits that were taken unmeasured the first is applied."""
+    decision = Decision(
+        edit=edit,
+        step=context.step,
+        round=context.round,
+        outcome=finding.outcome,
+        sentence=finding.sentence,
+        measurement=finding.measurement,
+        revision=case.attempts - 1,
+    )
+    if finding.outcome != "accepted":
+        return case.with_(decisions=(*case.decisions, decision))
+    if case.accepted is not None:
+        held_back = f"Held back: '{case.accepted.id}' of the same task goes first."
+        return case.with_(
+            decisions=(*case.decisions, decision.model_copy(update={"outcome": "inconclusive", "sentence": held_back}))
+        )
+    return case.with_(decisions=(*case.decisions, decision), accepted=edit, status="accepted")
 
 
 def failed(case: Case, failure: Exception) -> Case:
     """The case with what was decided on it so far, and why there is no more."""
     kind = "ids: " if isinstance(failure, InventedIds) else "edit: " if isinstance(failure, EditError) else ""
     words = failure.reason if isinstance(failure, ChatFailure) else f"{kind}{failure}"
-    return case.model_copy(update={"status": "failed", "failure": words})
-
-
-def load(cases: Sequence[dict]) -> list[Case]:
-    return [Case.model_validate(c) for c in cases]
-
-
-def dump(cases: Sequence[Case]) -> list[dict]:
-    return [c.model_dump(mode="json") for c in cases]
+    return case.with_(status="failed", candidates=(), failure=words)

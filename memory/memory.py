@@ -19,7 +19,7 @@ from memory.journal import HarnessRecord, Journal, read_journal
 from memory.rollouts import RolloutStore
 from memory.rundir import RunDir
 from memory.task import Noun, Task
-from memory.visit import Visit
+from memory.visit import Rollout, Visit
 
 Scope = Literal["last", "window", "cross_task"]
 
@@ -74,6 +74,8 @@ class Memory:
         self.hindsight: dict[str, Hindsight] = {}
         self.history: dict[str, list[tuple[int, TaskHarness]]] = {}
         self._edits: dict[str, Decision] = {}
+        self._entries_before: dict[str, TaskHarness] = {}
+        self._task_of: dict[str, str] = {}
         documents = []
         for entry in read_journal(run.journal):
             documents += self._view(entry.record)
@@ -92,6 +94,7 @@ class Memory:
         match record:
             case Visit():
                 self.visits.setdefault(record.task_id, []).append(record)
+                self._task_of[record.id] = record.task_id
                 return [self._visit_document(record)]
             case Decision():
                 self.decisions.setdefault(record.edit.task_id, []).append(record)
@@ -100,6 +103,7 @@ class Memory:
             case HarnessRecord():
                 for task_id in record.entries:
                     before = self.harness.of(self.tasks[task_id])
+                    self._entries_before |= {i: before for i in record.edit_ids if self._edits[i].edit.task_id == task_id}
                     self.history.setdefault(task_id, []).append((len(self.visits.get(task_id, ())), before))
                 self.harness = Harness(version=record.version, entries={**self.harness.entries, **record.entries})
             case Hindsight():
@@ -147,6 +151,28 @@ class Memory:
             decisions=tuple(d for d in self.decisions.get(task_id, ()) if "window" in scopes and d.step >= since),
             neighbours=tuple(near),
         )
+
+    def recall_all(self, task_ids: Sequence[str], scopes: Sequence[Scope], window: int, neighbours: int) -> dict[str, Evidence]:
+        """Evidence on several tasks, each visited at least once."""
+        return {task_id: self.recall(task_id, scopes, window, neighbours) for task_id in task_ids}
+
+    def nearest_tasks(self, task_id: str, limit: int) -> list[str]:
+        """Other visited tasks, nearest by meaning first."""
+        text = self.question(task_id, "", ())
+        where = {"$and": [{"kind": "visit"}, {"task_id": {"$ne": task_id}}]}
+        near = dict.fromkeys(self._task_of[match.id] for match in self.index.search(text, 8 * limit, where))
+        return list(near)[:limit]
+
+    def entry_before(self, edit_id: str) -> TaskHarness | None:
+        """The entry of a task as an accepted edit found it; None for an edit that was not applied."""
+        return self._entries_before.get(edit_id)
+
+    def plain_rollouts_before_last(self, task_id: str, window: int) -> list[Rollout]:
+        """Graded rollouts without guidance of the task's last ``window`` visits, but for the last one, since its entry last changed."""
+        changed = max((seen for seen, _ in self.history.get(task_id, ())), default=0)
+        visits = self.visits.get(task_id, [])[changed:][-window:-1]
+        ids = [i for v in visits for i, guided in zip(v.rollout_ids, v.guided, strict=True) if not guided]
+        return self.rollouts.get(ids)
 
     def _neighbours(self, task_id: str, pair_class: str, limit: int) -> list[Neighbour]:
         last = self.visits[task_id][-1]

@@ -3,14 +3,16 @@
 import sqlite3
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from agents.attribution import RuleAttributor
+from agents.case import RoundResult
 from agents.chat import ChatFailure
 from agents.config import EvolverConfig
 from agents.context import RoundContext
 from agents.critic import Critic
-from agents.evolver import HarnessEvolver, RoundResult
+from agents.evolver import HarnessEvolver
 from agents.heuristics import HeuristicProposer
 from agents.tool import evolver_tool
 from memory.edit import AddField, Claim, Edit
@@ -172,7 +174,7 @@ def test_a_round_killed_in_the_critic_goes_on_there(memory, tmp_path):
     uninterrupted = evolver(memory, checkpointer=None).run(CONTEXT, ["blind", "easy"], "x")
     dying = evolver(memory, checkpointer=saver())
 
-    def die(tag, candidates):
+    def die(tag, candidates, passes):
         raise Killed
 
     dying.critic.measure = die
@@ -182,7 +184,7 @@ def test_a_round_killed_in_the_critic_goes_on_there(memory, tmp_path):
     counting = Stubborn()
     resumed = evolver(memory, proposer=counting, checkpointer=saver())
     result = resumed.run(CONTEXT, ["blind", "easy"], "thread")
-    assert [c.candidate for c in result.cases] == [c.candidate for c in uninterrupted.cases]
+    assert [c.accepted for c in result.cases] == [c.accepted for c in uninterrupted.cases]
     assert result.entries == uninterrupted.entries
     assert counting.calls == 0, "what was proposed before the kill is not asked for again"
 
@@ -193,18 +195,19 @@ def test_a_round_killed_in_the_critic_goes_on_there(memory, tmp_path):
 
 
 def test_the_state_holds_plain_types_and_no_rollouts(memory):
-    built = evolver(memory)
-    state = {"context": CONTEXT.model_dump(mode="json"), "cases": [{"task_id": "blind"}]}
-    for node in (built.recall, built.attribute, built.propose, built.criticise):
-        state = {**state, **node(state)}
+    built = evolver(memory, checkpointer=InMemorySaver())
+    built.run(CONTEXT, ["blind", "easy"], "t")
 
-        def plain(value):
-            if isinstance(value, dict):
-                return all(isinstance(k, str) and plain(v) for k, v in value.items())
-            if isinstance(value, list):
-                return all(map(plain, value))
-            return value is None or type(value) in (str, int, float, bool)
+    def plain(value):
+        if isinstance(value, dict):
+            return all(isinstance(k, str) and plain(v) for k, v in value.items())
+        if isinstance(value, list):
+            return all(map(plain, value))
+        return value is None or type(value) in (str, int, float, bool)
 
+    states = [s.values for s in built.graph.get_state_history({"configurable": {"thread_id": "t"}})]
+    assert len(states) >= 6
+    for state in states:
         assert plain(state)
         assert "verdicts" not in str(state)
 

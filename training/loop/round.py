@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from langchain_core.tools import BaseTool
 
+from agents.case import RoundResult
 from agents.context import RoundContext
-from agents.evolver import HarnessEvolver, RoundResult
+from agents.evolver import HarnessEvolver
 from memory.decision import Decision
 from memory.journal import HarnessRecord, RoundRecord
 from memory.memory import Memory
