@@ -6,7 +6,8 @@ from agents.attribution import AttributionReply, ChatAttributor, InventedIds, Ru
 from agents.chat_proposer import ChatProposer, ProposalReply
 from agents.checks import Refused, precheck
 from agents.context import CaseFile, RoundContext
-from agents.heuristics import HeuristicProposer, cue_words, operations
+from agents.heuristics import HeuristicProposer, drafts
+from agents.heuristics.evidence import cue_words
 from agents.prompts import case_text, hashes
 from memory.decision import Attribution
 from memory.edit import AddField, Claim, CreateCriterion, DeleteCriterion, Edit, RewriteTask, SetLevel
