@@ -24,7 +24,7 @@ from pydantic import BaseModel, Field
 
 from agents.chat import ChatModel
 from agents.context import CaseFile
-from agents.prompts import case_text, prompt
+from agents.prompts import EVIDENCE_TOKENS, case_text, prompt
 from memory.decision import Attribution
 from memory.edit import Interface, PairClass
 from memory.visit import CriterionHealth, Visit
@@ -150,15 +150,18 @@ class AttributionReply(BaseModel):
 class ChatAttributor:
     """Asks a model. Ids that do not exist make the answer a no-op; the rules' answer is its prior."""
 
-    def __init__(self, chat: ChatModel, name: str):
+    def __init__(self, chat: ChatModel, name: str, evidence_tokens: int = EVIDENCE_TOKENS):
         self.chat = chat
         self.author = name
+        self.evidence_tokens = evidence_tokens
         self.rules = RuleAttributor()
 
     def attribute(self, case: CaseFile) -> Attribution | None:
         prior = self.rules.attribute(case)
         prior_text = f"{prior.pair_class}, interface {prior.interface}: {prior.reason}" if prior else "nothing to repair"
-        reply = self.chat.complete(prompt("attributor"), case_text(case, rules=prior_text), AttributionReply)
+        reply = self.chat.complete(
+            prompt("attributor"), case_text(case, self.evidence_tokens, rules=prior_text), AttributionReply
+        )
         known_criteria = {c.id for c in case.entry.rubric}
         unknown = [i for i in reply.criterion_ids if i not in known_criteria]
         unknown += [i for i in reply.evidence_ids if i not in case.evidence.ids]

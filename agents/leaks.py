@@ -41,7 +41,9 @@ KEPT_WORDS = 0.7
 LONGER, ROOM = 1.5, 200
 """A rewritten task has at most LONGER times the characters of the user's own text, and ROOM."""
 
-_GRADING = re.compile(r"\b(?:rubrics?|criteri(?:on|a)|graders?|grading|full marks|extra points)\b|评分|得分|扣分|打分", re.IGNORECASE)
+_GRADING = re.compile(
+    r"\b(?:rubrics?|criteri(?:on|a)|graders?|grading|full marks|extra points)\b|评分|得分|扣分|打分", re.IGNORECASE
+)
 _HINTS = re.compile(
     r"\b(?:hint(?:s|ed)?|guidance)\b|(?:根据|按照|依照|遵循|上述|所给|给出的|隐藏)的?(?:提示|引导|指引)|(?:提示|引导|指引)(?:中|里|所|语|词)",
     re.IGNORECASE,

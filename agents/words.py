@@ -31,7 +31,9 @@ _NUMBER_WORDS = frozenset(
     """.split()
 )
 """``one`` and ``half`` are left out: they seldom count anything in a hint."""
-_NUMBER_HAN = re.compile("[二两三四五六七八九十百千万]+[个個次条條点點句段项項字词種种倍分行遍步岁]|百分之|第[一二三四五六七八九十]+")
+_NUMBER_HAN = re.compile(
+    "[二两三四五六七八九十百千万]+[个個次条條点點句段项項字词種种倍分行遍步岁]|百分之|第[一二三四五六七八九十]+"
+)
 
 
 def words_of(text: str) -> list[str]:

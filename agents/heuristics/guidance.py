@@ -55,7 +55,9 @@ def _rewritten(case: CaseFile) -> Iterator[Draft]:
 
 def hints(case: CaseFile, criterion: Criterion) -> list[str]:
     """Texts that point at a criterion: what worked for the same words elsewhere, its cue words, the policy's own best sentence."""
-    return list(dict.fromkeys([*_worked_elsewhere(case, criterion), *cue_texts(case, criterion), *own_sentences(case, criterion)]))
+    return list(
+        dict.fromkeys([*_worked_elsewhere(case, criterion), *cue_texts(case, criterion), *own_sentences(case, criterion)])
+    )
 
 
 def _worked_elsewhere(case: CaseFile, criterion: Criterion) -> list[str]:
