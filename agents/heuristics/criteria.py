@@ -106,7 +106,11 @@ def _carried_over(case: CaseFile, points: float) -> Iterator[Draft]:
 
 
 def _separators(case: CaseFile, points: float, only_worse: bool = False) -> Iterator[Draft]:
-    """Criteria on the sentences that best separate the better from the worse responses of the last visit."""
+    """Criteria on the sentences that best separate the better from the worse responses of the last visit; none in free text, where no
+    two responses say the same sentence."""
+    told = [s for r in case.rollouts for s in set(sentences_of(r.text))]
+    if len(set(told)) == len(told):
+        return
     known = {p.lower().rstrip(".!?") for c in case.entry.rubric for p in phrases_of(c.rule)}
     ranked = sorted(net(case, lambda r: set(sentences_of(r.text))).items(), key=lambda item: (-abs(item[1]), item[0]))
     for sentence, excess in ranked[:3]:
