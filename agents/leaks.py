@@ -34,8 +34,9 @@ QUOTE_WORDS = 4
 """Words from which on a criterion's whole text within another text is a quotation."""
 FIELD_QUOTE = 0.8
 """Share of a guidance field's content words from which on a criterion repeats the field."""
-REFERENCE_QUOTE = 0.5
-"""Share of a criterion's runs of three words that may stand in the reference."""
+REFERENCE_QUOTE, REFERENCE_WORDS = 0.5, 6
+"""Share of the runs of three words that a criterion's text or a phrase of its rule may share with the reference, from this many words
+on: a shorter one is a fact to be named."""
 KEPT_WORDS = 0.7
 """Share of the content words of the user's own text that every later version keeps. Starting value."""
 LONGER, ROOM = 1.5, 200
@@ -89,8 +90,10 @@ def criterion_says(criterion: Criterion, task: Task, guidance: Iterable[Guidance
         before = [share_within(content, words_of("\n".join([c.text, *phrases_of(c.rule)]))) for c in known]
         if len(content) >= FEW_WORDS and repeated >= FIELD_QUOTE and repeated > max(before, default=0.0):
             return f"the criterion repeats the guidance field '{field.id}', so the hint would pass it"
-    if task.reference and shared_runs(text, task.reference) > REFERENCE_QUOTE:
-        return "the criterion quotes the task's reference answer"
+    for part in (criterion.text, *phrases_of(criterion.rule)):
+        long = task.reference is not None and len(words_of(part)) >= REFERENCE_WORDS
+        if long and shared_runs(part, task.reference or "") > REFERENCE_QUOTE:
+            return "the criterion quotes the task's reference answer"
     return None
 
 
