@@ -5,6 +5,7 @@ the budget is left out in the order of ``_views``, and a line says so; the secti
 """
 
 import secrets
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -50,12 +51,14 @@ def case_text(case: CaseFile, budget_tokens: int = EVIDENCE_TOKENS, **sections: 
     any other character is one.
     """
     whole = _whole(case)
-    text = ""
-    for view in _views(whole):
-        text = "\n".join([*_lines(case, view, whole, sections), *_section_lines(sections, view)])
-        if tokens_of(text) <= budget_tokens:
-            return text
-    return _cut(text, budget_tokens)  # only ids or titles as long as texts come here
+    views = list(_views(whole))
+
+    def text(view: View) -> str:
+        return "\n".join([*_lines(case, view, whole, sections), *_section_lines(sections, view)])
+
+    largest = bisect_left(views, True, key=lambda view: tokens_of(text(view)) <= budget_tokens)
+    # Past the last view come only ids or titles as long as texts.
+    return text(views[largest]) if largest < len(views) else _cut(text(views[-1]), budget_tokens)
 
 
 def _whole(case: CaseFile) -> View:
@@ -102,7 +105,12 @@ def _views(view: View) -> Iterator[View]:
 
 def _lines(case: CaseFile, view: View, whole: View, sections: dict[str, str]) -> list[str]:
     evidence, visit = case.evidence, case.evidence.last
-    lines = [f"Task {case.task.id}, domain {case.task.domain}, sampling level {case.entry.level:g}.", "", "## Prompt"]
+    levels = ", ".join(f"{level:g}" for level in case.context.levels)
+    lines = [
+        f"Task {case.task.id}, domain {case.task.domain}, sampling level {case.entry.level:g} (of {levels}).",
+        "",
+        "## Prompt",
+    ]
     lines += [fenced(_shortened("\n".join(f"[{m.role}] {m.content}" for m in case.entry.messages), view.prompt))]
     lines += ["", "## Criteria (last visit)", *_criterion_lines(case, view, sections)]
     lines += ["", f"## Guidance fields (at most {case.context.guidance_ceiling} now)"]
@@ -119,22 +127,28 @@ def _lines(case: CaseFile, view: View, whole: View, sections: dict[str, str]) ->
         lines += [f"score {r.score:.2f}, {'guided' if r.guidance else 'plain'}:", fenced(_shortened(r.text, view.excerpt))]
     decisions = evidence.decisions[len(evidence.decisions) - view.decisions :]
     lines += ["", "## Edits of earlier rounds on this task (oldest first)"]
-    lines += [decision_line(d, view.text, evidence.hindsight.get(d.edit.id)) for d in decisions] or ["none"]
+    lines += [decision_line(d, view.text, evidence.hindsight.get(d.edit.id)) for d in decisions] or _none(whole.decisions)
     if faded := evidence.faded[len(evidence.faded) - view.faded :]:
         lines += ["", "## Accepted edits of this task whose gain has gone"]
         lines += [decision_line(d, view.text, evidence.hindsight.get(d.edit.id)) for d in faded]
     lines += ["", "## Edits of this round on this task, with what was measured"]
     for d in case.tried[len(case.tried) - view.tried :]:
         lines += [decision_line(d, view.text), *(measured_lines(d.measurement) if d.measurement and view.tables else ())]
-    lines += [] if case.tried else ["none"]
+    lines += [] if view.tried else _none(whole.tried)
     if case.dropped:
         lines += ["", "## Candidates of your earlier replies that could not be used"]
         lines += [f"- {one_line(reason, view.text)}" for reason in case.dropped[-4:]]
     lines += ["", "## Edits on similar tasks"]
-    lines += [decision_line(n.decision, view.text, n.hindsight) for n in evidence.neighbours[: view.neighbours]] or ["none"]
+    lines += [decision_line(n.decision, view.text, n.hindsight) for n in evidence.neighbours[: view.neighbours]] or _none(
+        whole.neighbours
+    )
     if left := _left_out(view, whole):
         lines += ["", f"Left out for want of room: {left}."]
     return lines
+
+
+def _none(there: int) -> list[str]:
+    return ["none shown" if there else "none"]
 
 
 def _criterion_lines(case: CaseFile, view: View, sections: dict[str, str]) -> list[str]:

@@ -176,7 +176,9 @@ def test_a_reversal_is_found_among_secondary_operations_and_behind_other_changes
 # ---- what guidance may not say ----
 
 
-@pytest.mark.parametrize("text", ["say it 3 times", "give three reasons", "mention it twice", "说出三个原因", "写满百分之五十", "第二步"])
+@pytest.mark.parametrize(
+    "text", ["say it 3 times", "give three reasons", "mention it twice", "说出三个原因", "写满百分之五十", "第二步"]
+)
 def test_guidance_carries_no_numbers_in_digits_or_words(text):
     assert "numbers" in refusal(field(text))
 
@@ -225,7 +227,9 @@ def test_a_field_that_says_what_another_says_is_refused():
 # ---- what criteria may not say ----
 
 
-@pytest.mark.parametrize("text", ["Answers as hinted", "Follows the hint", "Uses the guidance", "按照提示作答", "包含提示中的内容"])
+@pytest.mark.parametrize(
+    "text", ["Answers as hinted", "Follows the hint", "Uses the guidance", "按照提示作答", "包含提示中的内容"]
+)
 def test_a_criterion_does_not_name_the_guidance(text):
     assert "must not name the guidance" in refusal(create(text))
     parts = (llm("n-1", text), llm("n-2", "Is polite"))

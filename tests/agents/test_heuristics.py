@@ -50,9 +50,7 @@ EVERY = {
         "saturated",
         (),
     ),
-    "retire_task": lambda: offered(
-        case(PASSING, entry=Harness().of(TASK).model_copy(update={"level": 0.25})), "p", "saturated"
-    ),
+    "retire_task": lambda: offered(case(PASSING, entry=Harness().of(TASK).model_copy(update={"level": 0.25})), "p", "saturated"),
     "rewrite_task": lambda: offered(case(BLIND), "p", "blind"),
     "create_criterion": lambda: offered(case(SEPARATED, [1, 0, 1, 0]), "c", "saturated", ("alpha",)),
     "reword_criterion": lambda: offered(case(LENGTHS, [0, 1, 2, 3], of=asking(LONG, RARE)), "c", "saturated", ("length",)),
