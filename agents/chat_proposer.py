@@ -5,6 +5,7 @@ repeats the kind of an earlier one is dropped and counted, the others are measur
 """
 
 import json
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from string import ascii_lowercase
@@ -126,6 +127,7 @@ class ChatProposer:
         self.author = name
         self.evidence_tokens = evidence_tokens
         self.dropped: Counter[str] = Counter()
+        self._lock = threading.Lock()
 
     def propose(self, case: CaseFile, attribution: Attribution, new_id: str, count: int) -> Proposals:
         """The usable candidates of the reply in its order, at most ``count``.
@@ -150,7 +152,8 @@ class ChatProposer:
                 edits.append(edit_of(candidate, case, attribution, f"{new_id}{ascii_lowercase[len(edits)]}", self.author, kinds))
             except EditError as error:
                 dropped.append(str(error))
-                self.dropped[getattr(candidate, "op", "malformed")] += 1
+                with self._lock:  # the tasks of a round are asked about side by side
+                    self.dropped[getattr(candidate, "op", "malformed")] += 1
         if dropped and not edits:
             raise EditError(dropped[0])
         return Proposals(edits, dropped)

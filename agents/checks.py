@@ -187,7 +187,9 @@ def _check_wording(criterion: Criterion, before: Criterion | None, case: CaseFil
     for other in after.rubric:
         if other.id != criterion.id and alike(criterion, other):
             raise Refused(f"criterion '{other.id}' asks for this already")
-    if reason := criterion_says(criterion, case.task, case.entry.guidance, case.entry.rubric):
+    # The user's own wording may always come back, whatever it quotes.
+    own = criterion.text in {c.text for c in case.task.rubric}
+    if not own and (reason := criterion_says(criterion, case.task, case.entry.guidance, case.entry.rubric)):
         raise Refused(reason)
 
 

@@ -274,6 +274,19 @@ def test_a_criterion_does_not_quote_the_reference(reference, quote, own):
     assert passes(create(own), built=built)
 
 
+def test_the_users_own_criteria_and_text_may_come_back_whatever_they_say():
+    own = llm("own", "Says as hinted to take the tablets with water in the morning")
+    of = asking(own, criterion("alpha"), reference="You should take the tablets with water in the morning.", prompt=ASKED)
+    entry = (
+        Harness()
+        .of(of)
+        .model_copy(update={"rubric": of.rubric[1:], "messages": (Message(role="user", content=f"{ASKED} Mention lentils."),)})
+    )
+    built = case(["alpha", "x"], of=of, entry=entry)
+    assert passes(CreateCriterion(criterion=own), built=built)
+    assert passes(RewriteTask(direction="harder", messages=of.messages), built=built)
+
+
 def test_what_is_asked_already_is_not_asked_again():
     assert "'rare' asks for this already" in refusal(create("Says so", rule=TASK.rubric[0].rule))
     of = asking(criterion("alpha"), llm("polite", "Is polite and warm"))
