@@ -12,7 +12,8 @@ from memory.task import Noun
 class Case(Noun):
     """One flagged task within a round.
 
-    ``attempts`` counts how often its proposer was asked; ``candidates`` wait to be measured; ``accepted`` is the edit to apply;
+    ``attempts`` counts how often its proposer was asked; ``candidates`` wait to be measured, ``dropped`` says
+    why others of the proposer's replies were unusable; ``accepted`` is the edit to apply;
     ``failure`` says why a case came to nothing where a role failed or a budget was spent.
     """
 
@@ -23,6 +24,7 @@ class Case(Noun):
     attribution: Attribution | None = None
     attempts: int = 0
     candidates: tuple[Edit, ...] = ()
+    dropped: tuple[str, ...] = ()
     decisions: tuple[Decision, ...] = ()
     accepted: Edit | None = None
     failure: str | None = None

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from agents.attribution import InventedIds, RuleAttributor, probe_id
 from agents.chat import ChatModel
 from agents.context import CaseFile
-from agents.prompts import case_text, prompt
+from agents.prompts import EVIDENCE_TOKENS, case_text, prompt
 from memory.decision import Attribution
 
 
@@ -35,15 +35,16 @@ class ChatAttributor:
     be cited beside it, but say what is meant and not why. Without that the rules' answer stands, and its reason says so.
     """
 
-    def __init__(self, chat: ChatModel, name: str):
+    def __init__(self, chat: ChatModel, name: str, evidence_tokens: int = EVIDENCE_TOKENS):
         self.chat = chat
         self.author = name
+        self.evidence_tokens = evidence_tokens
         self.rules = RuleAttributor()
 
     def attribute(self, case: CaseFile) -> Attribution | None:
         prior = self.rules.attribute(case)
         rules = in_words(prior)
-        reply = self.chat.complete(prompt("attributor"), case_text(case, rules=rules), AttributionReply)
+        reply = self.chat.complete(prompt("attributor"), case_text(case, self.evidence_tokens, rules=rules), AttributionReply)
         criteria, observed = {c.id for c in case.entry.rubric}, observed_ids(case)
         unknown = [i for i in reply.criterion_ids if i not in criteria]
         unknown += [i for i in reply.evidence_ids if i not in observed | criteria]

@@ -1,14 +1,21 @@
-"""The proposer backed by a chat model: one flat reply schema, turned into a typed edit or refused whole."""
+"""The proposer backed by a chat model: a reply of flat candidates, each turned into a typed edit or refused with a reason.
+
+A wrong candidate costs only itself: what is malformed, names ids that do not exist, belongs to another interface, lacks a part or
+repeats the kind of an earlier one is dropped and counted, the others are measured.
+"""
 
 import json
-from typing import Literal
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from string import ascii_lowercase
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
-from agents.attribution import InventedIds
 from agents.chat import ChatModel
 from agents.context import CaseFile
-from agents.prompts import case_text, prompt
+from agents.prompts import EVIDENCE_TOKENS, case_text, prompt
 from memory.decision import Attribution
 from memory.edit import (
     INTERFACE_OF_OP,
@@ -18,7 +25,6 @@ from memory.edit import (
     DeleteCriterion,
     Edit,
     MergeCriteria,
-    PairClass,
     RepriceCriterion,
     RetireField,
     RetireTask,
@@ -32,118 +38,245 @@ from memory.errors import EditError
 from memory.harness import GuidanceField
 from memory.task import Criterion, Rule
 
+MOST_CANDIDATES = 8
+"""Candidates in a reply, as many as ``EvolverConfig.proposals`` allows."""
+
+CriterionOp = Literal[
+    "create_criterion", "reword_criterion", "reprice_criterion", "merge_criteria", "split_criterion", "delete_criterion"
+]
+
 
 class ProposedPart(BaseModel):
-    text: str = Field(max_length=500)
-    points: float
+    text: str = Field(max_length=300)
+    points: float = Field(allow_inf_nan=False)
 
 
-class ProposalReply(BaseModel):
-    """A flat form: endpoints enforce flat schemas more reliably than unions. Fields an operation does not need stay null."""
+class CriterionPart(BaseModel):
+    """What a criterion operation needs. Fields it does not need stay empty."""
 
-    reason: str = Field(max_length=1000)
+    op: CriterionOp
+    criterion_ids: list[str] = Field(default_factory=list, max_length=10)
+    text: str | None = Field(default=None, max_length=500)
+    points: float | None = Field(default=None, allow_inf_nan=False)
+    rule_name: str | None = Field(default=None, max_length=60)
+    rule_args: str | None = Field(default=None, description="arguments of the rule as a JSON object", max_length=600)
+    parts: list[ProposedPart] = Field(default_factory=list, max_length=4)
+
+
+class CandidateReply(BaseModel):
+    """A flat form: endpoints enforce flat schemas more reliably than unions. Fields an operation does not need stay empty."""
+
+    reason: str = Field(max_length=500)
     op: Literal[
         "raise_level", "lower_level", "retire_task", "rewrite_task", "add_field", "rewrite_field", "retire_field",
         "create_criterion", "reword_criterion", "reprice_criterion", "merge_criteria", "split_criterion", "delete_criterion",
         "none",
     ]  # fmt: skip
-    criterion_ids: list[str] = Field(default_factory=list, max_length=20)
-    field_id: str | None = None
+    criterion_ids: list[str] = Field(default_factory=list, max_length=10)
+    field_id: str | None = Field(default=None, max_length=80)
     text: str | None = Field(default=None, max_length=4000)
-    points: float | None = None
-    level: float | None = None
+    points: float | None = Field(default=None, allow_inf_nan=False)
+    level: float | None = Field(default=None, allow_inf_nan=False)
     direction: Literal["easier", "harder", "clearer"] | None = None
-    rule_name: str | None = None
-    rule_args: str | None = Field(default=None, description="arguments of the rule as a JSON object", max_length=1000)
-    parts: list[ProposedPart] = Field(default_factory=list, max_length=6)
+    rule_name: str | None = Field(default=None, max_length=60)
+    rule_args: str | None = Field(default=None, description="arguments of the rule as a JSON object", max_length=600)
+    parts: list[ProposedPart] = Field(default_factory=list, max_length=4)
+    secondary: list[CriterionPart] = Field(default_factory=list, max_length=3)
     claimed_class: Literal["blind", "saturated", "spurious"]
-    evidence_ids: list[str] = Field(default_factory=list, max_length=20)
+    evidence_ids: list[str] = Field(default_factory=list, max_length=10)
+
+
+class Malformed(BaseModel):
+    """A candidate that does not fit the form, and why."""
+
+    reason: str
+
+
+def _or_malformed(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return handler(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return Malformed(reason=f"{'.'.join(map(str, first['loc'])) or 'candidate'}: {first['msg']}")
+
+
+class ProposalReply(BaseModel):
+    """Candidates, best first. One that does not fit the form does not spoil the others."""
+
+    candidates: list[Annotated[CandidateReply, WrapValidator(_or_malformed)]] = Field(max_length=MOST_CANDIDATES)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_candidate_is_a_list_of_one(cls, data: Any) -> Any:
+        return {"candidates": [data]} if isinstance(data, dict) and "op" in data else data
+
+
+class Proposals(list[Edit]):
+    """Edits, with one sentence for each candidate of the same reply that was dropped."""
+
+    def __init__(self, edits: Sequence[Edit] = (), dropped: Sequence[str] = ()):
+        super().__init__(edits)
+        self.dropped = tuple(dropped)
 
 
 class ChatProposer:
-    def __init__(self, chat: ChatModel, name: str):
+    """Asks a model once for up to ``count`` candidates. ``dropped`` counts unusable candidates by operation over the run."""
+
+    def __init__(self, chat: ChatModel, name: str, evidence_tokens: int = EVIDENCE_TOKENS):
         self.chat = chat
         self.author = name
+        self.evidence_tokens = evidence_tokens
+        self.dropped: Counter[str] = Counter()
+        self._lock = threading.Lock()
 
-    def propose(self, case: CaseFile, attribution: Attribution, new_id: str, count: int) -> list[Edit]:
-        """Edits. An answer that cites unknown ids, names another interface or lacks a part is refused with ``EditError``."""
-        wanted = f"{attribution.pair_class} on criteria {', '.join(attribution.criterion_ids) or 'all'}: {attribution.reason}"
-        measured = "\n".join(d.sentence for d in case.tried) or "none in this round"
-        text = case_text(case, attribution=f"interface {attribution.interface}; {wanted}", measured=measured)
+    def propose(self, case: CaseFile, attribution: Attribution, new_id: str, count: int) -> Proposals:
+        """The usable candidates of the reply in its order, at most ``count``.
+
+        Raises:
+            EditError: every candidate was unusable; the first reason.
+        """
+        named = ", ".join(attribution.criterion_ids) or "all"
+        wanted = f"interface {attribution.interface}; {attribution.pair_class} on criteria {named}: {attribution.reason}"
+        asked = f"At most {count} candidate{'s' * (count > 1)}, different in op."
+        text = case_text(case, self.evidence_tokens, attribution=wanted, wanted=asked)
         reply = self.chat.complete(prompt("proposer"), text, ProposalReply)
-        if reply.op == "none":
-            return []
-        edit_id = f"{new_id}a"
-        if unknown := [i for i in reply.evidence_ids if i not in case.evidence.ids]:
-            raise InventedIds(unknown)
-        if INTERFACE_OF_OP[reply.op] != attribution.interface:
-            raise EditError(f"{reply.op} does not belong to the interface {attribution.interface} that was attributed")
-        claimed: PairClass = reply.claimed_class
-        try:
-            edit = Edit(
-                id=edit_id,
-                task_id=case.task.id,
-                operation=operation_of(reply, case, edit_id),
-                claim=Claim(pair_class=claimed, criterion_ids=tuple(reply.criterion_ids), reason=reply.reason),
-                evidence=tuple(reply.evidence_ids) or attribution.evidence,
-                proposer=self.author,
-                revision_of=case.tried[-1].edit.id if case.tried else None,
-            )
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise EditError(f"{reply.op}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-        return [edit]
+        edits: list[Edit] = []
+        dropped: list[str] = []
+        for candidate in reply.candidates:
+            if isinstance(candidate, CandidateReply) and candidate.op == "none":
+                continue
+            if len(edits) == count:
+                break
+            try:
+                kinds: set[str] = {e.operation.op for e in edits}
+                edits.append(edit_of(candidate, case, attribution, f"{new_id}{ascii_lowercase[len(edits)]}", self.author, kinds))
+            except EditError as error:
+                dropped.append(str(error))
+                with self._lock:  # the tasks of a round are asked about side by side
+                    self.dropped[getattr(candidate, "op", "malformed")] += 1
+        if dropped and not edits:
+            raise EditError(dropped[0])
+        return Proposals(edits, dropped)
 
 
-def operation_of(reply: ProposalReply, case: CaseFile, new_id: str):
-    """The typed operation. Raises ``EditError`` for a part that the operation needs and the reply lacks."""
-    ids = tuple(reply.criterion_ids)
+def edit_of(
+    candidate: CandidateReply | Malformed, case: CaseFile, attribution: Attribution, edit_id: str, author: str, kinds: set[str]
+) -> Edit:
+    """The typed edit of a candidate; ``kinds`` are the operations that earlier candidates have.
 
-    def need(value, name: str):
-        if value is None or value == "" or value == []:
-            raise EditError(f"{reply.op} needs {name}")
-        return value
+    Raises:
+        EditError: the candidate cannot be used, with the reason.
+    """
+    if isinstance(candidate, Malformed):
+        raise EditError(f"malformed candidate: {candidate.reason}")
+    if INTERFACE_OF_OP[candidate.op] != attribution.interface:
+        raise EditError(f"{candidate.op} does not belong to the interface {attribution.interface} that was attributed")
+    if candidate.op in kinds:
+        raise EditError(f"a second {candidate.op}: the candidates of one reply must differ in op")
+    _refuse_invented(candidate, case)
+    try:
+        return Edit(
+            id=edit_id,
+            task_id=case.task.id,
+            operation=operation_of(candidate, case, edit_id),
+            secondary=tuple(
+                criterion_operation(part, f"{edit_id}-s{k}")  # type: ignore[misc]
+                for k, part in enumerate(candidate.secondary, 1)
+            ),
+            claim=Claim(
+                pair_class=candidate.claimed_class, criterion_ids=tuple(candidate.criterion_ids), reason=candidate.reason
+            ),
+            evidence=tuple(candidate.evidence_ids) or attribution.evidence,
+            proposer=author,
+            revision_of=case.tried[-1].edit.id if case.tried else None,
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise EditError(f"{candidate.op}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
 
-    match reply.op:
+
+def _refuse_invented(candidate: CandidateReply, case: CaseFile) -> None:
+    evidence = {*case.evidence.ids, *(d.edit.id for d in case.tried)}
+    criteria = {c.id for c in case.entry.rubric}
+    fields = {f.id for f in case.entry.guidance}
+    named = [*candidate.criterion_ids, *(i for part in candidate.secondary for i in part.criterion_ids)]
+    invented = [i for i in candidate.evidence_ids if i not in evidence] + [i for i in named if i not in criteria]
+    invented += [candidate.field_id] if candidate.field_id and candidate.field_id not in fields else []
+    if invented:
+        raise EditError("invented ids: " + ", ".join(i[:40] for i in invented[:5]))
+
+
+def operation_of(candidate: CandidateReply, case: CaseFile, new_id: str):
+    """The typed operation. Raises ``EditError`` for a part that the operation needs and the candidate lacks."""
+    op = candidate.op
+    match op:
         case "raise_level" | "lower_level":
-            return SetLevel(op=reply.op, level=need(reply.level, "level"))
+            return SetLevel(op=op, level=need(op, candidate.level, "level"))
         case "retire_task":
             return RetireTask()
         case "rewrite_task":
-            last = case.entry.messages[-1].model_copy(update={"content": need(reply.text, "text")})
-            return RewriteTask(direction=need(reply.direction, "direction"), messages=(*case.entry.messages[:-1], last))
+            last = case.entry.messages[-1].model_copy(update={"content": need(op, candidate.text, "text")})
+            direction = need(op, candidate.direction, "direction")
+            return RewriteTask(direction=direction, messages=(*case.entry.messages[:-1], last))
         case "add_field":
-            return AddField(field=GuidanceField(id=new_id, text=need(reply.text, "text"), criterion_ids=ids))
+            ids = tuple(candidate.criterion_ids)
+            return AddField(field=GuidanceField(id=new_id, text=need(op, candidate.text, "text"), criterion_ids=ids))
         case "rewrite_field":
-            return RewriteField(field_id=need(reply.field_id, "field_id"), text=need(reply.text, "text"))
+            return RewriteField(field_id=need(op, candidate.field_id, "field_id"), text=need(op, candidate.text, "text"))
         case "retire_field":
-            return RetireField(field_id=need(reply.field_id, "field_id"))
+            return RetireField(field_id=need(op, candidate.field_id, "field_id"))
+    return criterion_operation(candidate, new_id)
+
+
+def criterion_operation(part: CandidateReply | CriterionPart, new_id: str):
+    """The typed criterion operation; as ``operation_of``."""
+    op, ids = part.op, tuple(part.criterion_ids)
+
+    def text() -> str:
+        return need(op, part.text, "text")
+
+    def points() -> float:
+        return need(op, part.points, "points")
+
+    match op:
         case "create_criterion":
-            return CreateCriterion(criterion=new_criterion(reply, new_id, need(reply.text, "text"), need(reply.points, "points")))
-        case "reword_criterion":
-            rule = rule_of(reply)
-            return RewordCriterion(criterion_id=need(ids, "criterion_ids")[0], text=need(reply.text, "text"), rule=rule)
-        case "reprice_criterion":
-            return RepriceCriterion(criterion_id=need(ids, "criterion_ids")[0], points=need(reply.points, "points"))
+            return CreateCriterion(criterion=_criterion(part, new_id, text(), points()))
         case "merge_criteria":
-            merged = new_criterion(reply, new_id, need(reply.text, "text"), need(reply.points, "points"))
-            return MergeCriteria(criterion_ids=ids, criterion=merged)
+            return MergeCriteria(criterion_ids=ids, criterion=_criterion(part, new_id, text(), points()))
+    criterion_id = need(op, ids, "criterion_ids")[0]
+    if len(ids) > 1:
+        raise EditError(f"{op} takes one criterion id, got {len(ids)}")
+    match op:
+        case "reword_criterion":
+            return RewordCriterion(criterion_id=criterion_id, text=text(), rule=_rule(part))
+        case "reprice_criterion":
+            return RepriceCriterion(criterion_id=criterion_id, points=points())
         case "split_criterion":
-            parts = tuple(new_criterion(reply, f"{new_id}-{k}", part.text, part.points) for k, part in enumerate(reply.parts, 1))
-            return SplitCriterion(criterion_id=need(ids, "criterion_ids")[0], criteria=parts)
-    return DeleteCriterion(criterion_id=need(ids, "criterion_ids")[0])
+            named = enumerate(need(op, part.parts, "parts"), 1)
+            criteria = tuple(Criterion(id=f"{new_id}-{k}", text=p.text, points=p.points) for k, p in named)
+            return SplitCriterion(criterion_id=criterion_id, criteria=criteria)
+    return DeleteCriterion(criterion_id=criterion_id)
 
 
-def new_criterion(reply: ProposalReply, criterion_id: str, text: str, points: float) -> Criterion:
-    rule = rule_of(reply)
+def need(op: str, value: Any, name: str) -> Any:
+    """A part of a candidate. Raises ``EditError`` where it is missing or blank."""
+    if value is None or value in ("", (), []) or (isinstance(value, str) and not value.strip()):
+        raise EditError(f"{op} needs {name}")
+    return value
+
+
+def _criterion(part: CandidateReply | CriterionPart, criterion_id: str, text: str, points: float) -> Criterion:
+    rule = _rule(part)
     return Criterion(id=criterion_id, text=text, points=points, kind="rule" if rule else "llm", rule=rule)
 
 
-def rule_of(reply: ProposalReply) -> Rule | None:
-    if not reply.rule_name:
+def _rule(part: CandidateReply | CriterionPart) -> Rule | None:
+    if not part.rule_name:
         return None
     try:
-        args = json.loads(reply.rule_args or "{}")
+        args = json.loads(part.rule_args or "{}")
     except ValueError as error:
-        raise EditError(f"rule_args is not JSON: {(reply.rule_args or '')[:80]}") from error
-    return Rule(name=reply.rule_name, args=args)
+        raise EditError(f"rule_args is not JSON: {(part.rule_args or '')[:80]}") from error
+    if not isinstance(args, dict):
+        raise EditError(f"rule_args is not a JSON object: {(part.rule_args or '')[:80]}")
+    return Rule(name=part.rule_name, args=args)

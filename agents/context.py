@@ -21,7 +21,8 @@ class CaseFile(Noun):
     """Everything that attributor and proposer see of one task. It holds no gold check and no held-out task.
 
     ``rollouts`` are those of the last visit, in its order; ``probes`` what small rehearsals found where the visit does not tell the
-    cause; ``tried`` are this round's decisions on the task, newest last.
+    cause; ``tried`` are this round's decisions on the task, newest last; ``dropped`` says of candidates of the proposer's earlier
+    replies in this round why they could not be used.
     """
 
     context: RoundContext
@@ -31,6 +32,7 @@ class CaseFile(Noun):
     rollouts: tuple[Rollout, ...]
     probes: tuple[Probe, ...] = ()
     tried: tuple[Decision, ...] = ()
+    dropped: tuple[str, ...] = ()
 
     def not_accepted(self) -> list[Decision]:
         """Decisions on this task that did not lead to a change: recalled ones first, then this round's."""

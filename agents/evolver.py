@@ -185,16 +185,22 @@ class HarnessEvolver:
     def _propose(self, case: Case, file: CaseFile) -> Case:
         attribution = case.attribution
         assert attribution is not None
+        unusable: EditError | None = None
         while self._may_go_on(case):
             new_id = f"r{file.context.round}-{case.task_id}-{case.attempts + 1}"
             case = case.with_(attempts=case.attempts + 1)
+            unusable = None
             try:
                 taking_back = reversal_edit(file, attribution, new_id, self.memory.entry_before)
                 edits = [taking_back] if taking_back else self.proposer.propose(file, attribution, new_id, self.config.proposals)
+            except EditError as error:
+                edits, unusable = [], error
             except FAILURES as failure:  # here, where the decisions of this call are at hand: they must not be lost
                 return failed(case, failure)
-            if not edits:
+            if not edits and unusable is None:
                 return case.gave_up()
+            said = (str(unusable),) if unusable else getattr(edits, "dropped", ())
+            case = case.with_(dropped=(*case.dropped, *said))
             fit = []
             for edit in edits:
                 try:
@@ -203,10 +209,10 @@ class HarnessEvolver:
                 except Refused as refusal:
                     refused = Finding(outcome="rejected", sentence=f"Refused before measuring: {refusal}.", measurement=None)
                     case = with_finding(case, edit, refused, file.context)
-            file = file.model_copy(update={"tried": case.decisions})
+            file = file.model_copy(update={"tried": case.decisions, "dropped": case.dropped})
             if fit:
                 return case.with_(candidates=tuple(fit))
-        return case.gave_up()
+        return failed(case, unusable) if unusable is not None else case.gave_up()
 
     def _candidate(self, case: Case, edit: Edit) -> Candidate:
         before = self._entry(case.task_id)
@@ -240,6 +246,7 @@ class HarnessEvolver:
             rollouts=tuple(self.memory.rollouts.get(evidence.last.rollout_ids)),
             probes=case.probes,
             tried=case.decisions,
+            dropped=case.dropped,
         )
 
     def _recall(self, task_ids: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from typing import Literal
 
 from agents.attribution import blind, reaches
 from agents.context import CaseFile
-from agents.heuristics import phrases_of
+from agents.leaks import phrases_of
 from agents.rehearsal import GradeRequest, OrderRequest, Rehearsal, RolloutRequest
 from agents.symptoms import FINE, Symptoms
 from memory.decision import Probe

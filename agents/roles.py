@@ -13,22 +13,23 @@ from agents.chat_attributor import ChatAttributor
 from agents.chat_proposer import ChatProposer
 from agents.heuristics import HeuristicProposer, Proposer
 from agents.limits import Traffic
+from agents.prompts import EVIDENCE_TOKENS
 from memory.errors import ConfigError
 
 if TYPE_CHECKING:
     from agents.endpoint import OpenAIChat
 
 
-def open_attributor(config: ChatConfig, traffic: Traffic | None = None) -> Attributor:
+def open_attributor(config: ChatConfig, traffic: Traffic | None = None, evidence_tokens: int = EVIDENCE_TOKENS) -> Attributor:
     if config.provider == "heuristic":
         return RuleAttributor()
-    return ChatAttributor(open_chat(config, "evolver.attributor", traffic), str(config.model))
+    return ChatAttributor(open_chat(config, "evolver.attributor", traffic), str(config.model), evidence_tokens)
 
 
-def open_proposer(config: ChatConfig, traffic: Traffic | None = None) -> Proposer:
+def open_proposer(config: ChatConfig, traffic: Traffic | None = None, evidence_tokens: int = EVIDENCE_TOKENS) -> Proposer:
     if config.provider == "heuristic":
         return HeuristicProposer()
-    return ChatProposer(open_chat(config, "evolver.proposer", traffic), str(config.model))
+    return ChatProposer(open_chat(config, "evolver.proposer", traffic), str(config.model), evidence_tokens)
 
 
 def open_chat(config: ChatConfig, role: str, traffic: Traffic | None = None) -> "OpenAIChat":

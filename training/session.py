@@ -191,8 +191,8 @@ class Session:
         # Roles are opened before the policy is loaded: a missing key is found in seconds.
         self.verdicts = VerdictCache(run.verdicts(rank()))
         self.traffic = Traffic(config.limits.share(world_size()), config.budget)
-        self.attributor = open_attributor(config.evolver.attributor, self.traffic)
-        self.proposer = open_proposer(config.evolver.proposer, self.traffic)
+        self.attributor = open_attributor(config.evolver.attributor, self.traffic, config.evolver.evidence_tokens)
+        self.proposer = open_proposer(config.evolver.proposer, self.traffic, config.evolver.evidence_tokens)
         self.progress = Progress(config.train.steps, run if is_main() else None, is_main())
         self.patience = Patience(config.reward, self.progress)
         judge = PatientJudge(open_judge(config, [*train, *heldout], self.traffic, self.verdicts), self.patience)

@@ -9,7 +9,7 @@ from memory.harness import Harness
 from memory.memory import Memory
 from memory.rundir import RunDir
 from memory.visit import Rollout, Sign
-from tests.agents.test_proposals import case
+from tests.agents.cases import case
 from tests.builders import criterion, task, visit
 from training.loop.alerts import Alerts
 from training.loop.groups import Seat

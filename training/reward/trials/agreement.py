@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agents.statistics import interval
 from memory.decision import Interval
 from memory.task import Verdict
 from training.reward.judge import Judge, JudgeItem
@@ -56,11 +55,20 @@ def resampled(responses: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).multinomial(responses, np.full(responses, 1 / responses), size=RESAMPLES)
 
 
+def interval(estimate: float, sampled: np.ndarray) -> Interval:
+    """Percentile bootstrap interval (Efron and Tibshirani 1993, chapter 13); resamples in which kappa is not defined are left out."""
+    defined = sampled[~np.isnan(sampled)]
+    if len(defined) == 0 or np.isnan(estimate):
+        return Interval(estimate=0.0, low=-1.0, high=1.0, level=LEVEL)
+    low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Interval(estimate=float(estimate), low=float(low), high=float(high), level=LEVEL)
+
+
 def kappa_interval(counts: np.ndarray) -> Interval | None:
     """Kappa with its percentile bootstrap interval over responses; None where it is not defined."""
     if not len(counts) or np.isnan(estimate := float(kappa(counts.sum(axis=0)))):
         return None
-    return interval(estimate, kappa(resampled(len(counts)) @ counts), LEVEL)
+    return interval(estimate, kappa(resampled(len(counts)) @ counts))
 
 
 @dataclass(frozen=True)
@@ -182,7 +190,7 @@ class Agreement:
             return None
         estimate = float(kappa(judge.sum(axis=0)) - kappa(among.sum(axis=0)))
         drawn = resampled(len(judge))
-        return None if np.isnan(estimate) else interval(estimate, kappa(drawn @ judge) - kappa(drawn @ among), LEVEL)
+        return None if np.isnan(estimate) else interval(estimate, kappa(drawn @ judge) - kappa(drawn @ among))
 
 
 def agreement(judge: Judge, statements: Sequence[HumanVerdicts], name: str, source: str, tick: Tick) -> Agreement:
