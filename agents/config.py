@@ -40,6 +40,30 @@ class CriticConfig(BaseModel):
         return self
 
 
+class Spend(BaseModel):
+    """Amounts; null for no bound."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rollouts: int | None = Field(default=None, ge=0)
+    """Rehearsal and probe rollouts."""
+    judge_calls: int | None = Field(default=None, ge=0)
+    """Rehearsed responses judged, and quality comparisons."""
+    tokens: int | None = Field(default=None, ge=0)
+    """Prompt and reply tokens of attributor and proposer."""
+    usd: float | None = Field(default=None, ge=0)
+    """What attributor and proposer cost; needs their `price`."""
+
+
+class EvolverBudget(BaseModel):
+    """What evolving may spend. When it is used up evolving stops, for the round or for good, and training goes on."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    round: Spend = Field(default_factory=Spend)
+    run: Spend = Field(default_factory=Spend)
+
+
 class EvolverConfig(BaseModel):
     """When the harness evolver is called, what it may spend, and which model plays each role."""
 
@@ -59,6 +83,11 @@ class EvolverConfig(BaseModel):
     """Rollouts with and without the full hint, each, where a visit does not tell the cause of a failure; 0: no probes."""
     evidence_tokens: int = Field(default=6000, ge=500)
     """What a model is told of one task, at most, in tokens of about four characters."""
+    cold_start: int = Field(default=0, ge=0)
+    """Training tasks of the calibration split: each is rolled out once under the static harness before the first step, to fill the
+    memory; the first round then comes before the first step. 0: none."""
+    budget: EvolverBudget = Field(default_factory=EvolverBudget)
+    """What evolving may spend, per round and over the run."""
     scopes: tuple[Literal["last", "window", "cross_task"], ...] = ("last", "window", "cross_task")
     """What is recalled from memory."""
     window: int = Field(default=4, ge=1)

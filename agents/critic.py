@@ -16,13 +16,14 @@ independently of the edit, and looks are judged by their parts of the error rate
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from agents.acceptance import ACCEPTANCES, spent
 from agents.config import CriticConfig
 from agents.guards import confirm
-from agents.measurement import Reading, mean_score, read, score_change
+from agents.measurement import Reading, failed_for_certain, mean_score, read, score_change
 from agents.pool import Ask, RolloutPool
 from agents.rehearsal import GradeRequest, Rehearsal
 from agents.sample import Arm, Candidate, Sample, arms_of
@@ -32,6 +33,16 @@ from memory.visit import Rollout
 
 FUTILE = 0.05
 """Upper tail at which a gain of ``min_effect`` is ruled out. Giving up early accepts nothing, so it spends no error rate."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at the candidates of a pass: its ``part`` of the pass's error rate, which is ``level``."""
+
+    number: int
+    tag: str
+    part: float
+    level: float
 
 
 class Finding(Noun):
@@ -59,15 +70,17 @@ class Critic:
             words = "Accepted unmeasured: critic.acceptance is 'opinion', which believes the proposer."
             return [Finding(outcome="accepted", sentence=words, measurement=None) for _ in candidates]
         pool = RolloutPool(self.rehearsal)
-        undecided = [Sample(candidate, arms_of(candidate)) for candidate in candidates]
-        samples, findings, done = list(undecided), dict[str, Finding](), 0
-        for look, (size, part) in enumerate(zip(self.config.rollouts, spent(self.config.rollouts), strict=True), 1):
+        samples = [Sample(candidate, arms_of(candidate)) for candidate in candidates]
+        findings: dict[str, Finding] = {}
+        done = 0
+        for number, size in enumerate(self.config.rollouts, 1):
+            undecided = [s for s in samples if s.candidate.edit.id not in findings]
             if not undecided:
                 break
-            self._extend(pool, f"{tag}-look{look}", undecided, size - done)
+            look = Look(number, f"{tag}-look{number}", spent(self.config.rollouts)[number - 1], self.config.alpha / passes)
+            self._extend(pool, look.tag, undecided, size - done)
             done = size
-            findings |= self._decide(pool, f"{tag}-look{look}", undecided, look, part * self.config.alpha / passes, len(samples))
-            undecided = [s for s in undecided if s.candidate.edit.id not in findings]
+            findings |= self._decide(pool, look, samples, undecided)
         return [findings[s.candidate.edit.id] for s in samples]
 
     def _extend(self, pool: RolloutPool, tag: str, samples: Sequence[Sample], size: int) -> None:
@@ -112,34 +125,34 @@ class Critic:
         chosen = rng.choice(len(possible), size=limit, replace=False)
         return Ask(sample.task_id, sample.before, [possible[int(k)] for k in sorted(chosen)])
 
-    def _decide(
-        self, pool: RolloutPool, tag: str, samples: Sequence[Sample], look: int, part: float, family: int
-    ) -> dict[str, Finding]:
-        """The findings of this look; samples without one are looked at again."""
+    def _decide(self, pool: RolloutPool, look: Look, family: Sequence[Sample], samples: Sequence[Sample]) -> dict[str, Finding]:
+        """The findings of this look on the undecided ``samples``; those without one are looked at again."""
         readings = self._read(samples)
         fit = [not (r.harmful or r.unclear) and r.gain.value >= r.least for r in readings]
-        p_values = [r.gain.p_value() if ok else 1.0 for r, ok in zip(readings, fit, strict=True)]
-        needed = self.acceptance.needed(p_values, family, part)
-        passing = [ok and p <= need for ok, p, need in zip(fit, p_values, needed, strict=True)]
-        strongest = sorted((p, k) for k, p in enumerate(p_values) if passing[k])
-        further = confirm(pool, tag, [samples[k] for _, k in strongest], self.config, self.rehearsal.quality_source != "off")
-        best = self._best([samples[k] for _, k in strongest], [readings[k] for _, k in strongest], further)
+        for sample, reading, ok in zip(samples, readings, fit, strict=True):
+            if ok:
+                sample.p_value = min(sample.p_value, reading.gain.p_value() / look.part)
+        needed = self.acceptance.needed([s.p_value for s in family], look.level)
+        passing = [ok and s.p_value <= needed for s, ok in zip(samples, fit, strict=True)]
+        strongest = sorted((k for k, ok in enumerate(passing) if ok), key=lambda k: samples[k].p_value)
+        further = confirm(pool, look.tag, [samples[k] for k in strongest], self.config, self.rehearsal.quality_source != "off")
+        best = self._best([samples[k] for k in strongest], [readings[k] for k in strongest], further)
 
         findings: dict[str, Finding] = {}
-        for sample, reading, need, passes in zip(samples, readings, needed, passing, strict=True):
+        for sample, reading, passes in zip(samples, readings, passing, strict=True):
             edit_id = sample.candidate.edit.id
             guards = (*reading.guards, *further.get(edit_id, ()))
-            broken = [g for g in guards if not g.holds]
-            measurement = self._measurement(sample, reading, guards, need, part, look)
+            measurement = self._measurement(sample, reading, guards, needed * look.part, look)
+            chosen = best.get(sample.task_id)
             outcome: Outcome
-            if passes and not broken:
-                chosen = best[sample.task_id]
+            if passes and all(g.holds for g in further.get(edit_id, ())):
                 outcome = "accepted" if chosen == edit_id else "inconclusive"
                 words = sentence(outcome, measurement, reading.least, held_back_for=None if chosen == edit_id else chosen)
             elif passes or reading.harmful or reading.gain.interval(FUTILE).high < reading.least:
                 outcome = "rejected"
                 words = sentence(outcome, measurement, reading.least)
-            elif look < len(self.config.rollouts):
+                sample.p_value = 1.0
+            elif look.number < len(self.config.rollouts):
                 continue
             else:
                 outcome = "inconclusive"
@@ -170,9 +183,7 @@ class Critic:
                 best[sample.task_id] = max(found, best.get(sample.task_id, found), key=lambda item: item[0])
         return {task_id: edit_id for task_id, (_, edit_id) in best.items()}
 
-    def _measurement(
-        self, sample: Sample, reading: Reading, guards: tuple[Guard, ...], needed: float, part: float, look: int
-    ) -> Measurement:
+    def _measurement(self, sample: Sample, reading: Reading, guards: tuple[Guard, ...], needed: float, look: Look) -> Measurement:
         return Measurement(
             edit_id=sample.candidate.edit.id,
             quantity=reading.quantity,
@@ -180,15 +191,15 @@ class Critic:
             after=reading.after,
             mean_score_before=mean_score(sample.before, sample.inside(False)),
             mean_score_after=mean_score(sample.after, sample.inside(True)),
-            effect=reading.gain.interval(part),
+            effect=reading.gain.interval(look.level * look.part),
             noise=reading.gain.band(needed) if needed < 0.5 else 0.0,
             p_value=reading.gain.p_value(),
-            p_needed=needed,
+            p_needed=min(1.0, needed),
             change=score_change(sample),
             guards=guards,
             rollouts=len(sample.strata) + sample.further_rollouts,
             quality_calls=sample.quality_calls,
-            looks=look,
+            looks=look.number,
             rollout_ids=tuple(r.id for r in sample.before),
         )
 
@@ -201,21 +212,26 @@ def sentence(outcome: Outcome, measurement: Measurement, least: float, held_back
         f"{measurement.quantity} {changed} {effect.estimate:+.2f} "
         f"({effect.level:.1%} interval {effect.low:+.2f} to {effect.high:+.2f}) on {measurement.rollouts} fresh rollouts"
     )
-    broken = "; ".join(broken_words(g) for g in measurement.guards if not g.holds)
+    failed = [g for g in measurement.guards if not g.holds]
+    harm = "; ".join(broken_words(g) for g in failed if failed_for_certain(g))
+    broken = "; ".join(broken_words(g) for g in failed)
     against = f"p {measurement.p_value:.2g} where {measurement.p_needed:.2g} was needed"
     if held_back_for is not None:
         return f"Held back: {found}, but '{held_back_for}' of the same task gained more and goes first."
     if outcome == "accepted":
         return f"Accepted: {found}; guards hold."
-    if outcome == "rejected" and broken:
-        return f"Rejected: {broken}; {found}."
+    if outcome == "rejected" and harm:
+        return f"Rejected: {harm}; {found}."
     if outcome == "rejected":
         return f"Rejected: {found}; a gain of {least:g} can be ruled out."
-    unclear = f"{broken}, perhaps by chance" if broken else f"neither a gain nor its absence is certain ({against})"
+    unclear = (
+        f"that it does no harm is not certain ({broken})" if broken else f"neither a gain nor its absence is certain ({against})"
+    )
     return f"Inconclusive: {found}; {unclear}, so nothing changes."
 
 
 def broken_words(guard: Guard) -> str:
     where = f" on task '{guard.task_id}'" if guard.task_id else ""
-    verb = "rose" if guard.name.startswith("sign") else "fell"
-    return f"{guard.name}{where} {verb} by {guard.harm.estimate:.2f}, limit {guard.limit:g}"
+    if guard.name.startswith("sign"):
+        return f"{guard.name}{where} rose by {guard.harm.estimate:.2f}, limit {guard.limit:.2f}"
+    return f"{guard.name}{where} fell by {guard.harm.estimate:.2f} (at most {guard.harm.high:.2f}), limit {guard.limit:.2f}"

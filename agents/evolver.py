@@ -13,6 +13,7 @@ the round is done.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Literal
 
 from langgraph.types import Command, Send
@@ -21,6 +22,7 @@ from agents.attribution import Attributor, InventedIds
 from agents.case import Case, CaseState, RoundResult, RoundState, dump, load, result, start
 from agents.chat import ChatFailure
 from agents.checks import REVERSAL_VISITS, Refused, precheck
+from agents.clock import SharedClock
 from agents.config import EvolverConfig
 from agents.context import CaseFile, RoundContext
 from agents.critic import Critic, Finding
@@ -71,6 +73,7 @@ class HarnessEvolver:
         self.checkpointer = checkpointer
         self.spent = spent
         self._evidence: dict[str, Evidence] = {}
+        self._clock = SharedClock()
         self.graph = self.build().compile(checkpointer=checkpointer)
 
     def build(self):
@@ -91,7 +94,7 @@ class HarnessEvolver:
 
     def run(self, context: RoundContext, task_ids: Sequence[str], thread: str) -> RoundResult:
         """One round over the flagged tasks. A ``thread`` that was begun before goes on where it stopped."""
-        self._evidence = {}
+        self._evidence, self._clock = {}, SharedClock()
         limit = 10 + 5 * (self.config.revisions + 1)
         config = {"configurable": {"thread_id": thread}, "recursion_limit": limit, "max_concurrency": CONCURRENCY}
         if self.checkpointer is None:
@@ -104,6 +107,13 @@ class HarnessEvolver:
                 begin = None if found.next else start(context, list(task_ids))
                 state = self.graph.invoke(begin, config, durability="sync")
         return result(load(state), self._entry)
+
+    def model_seconds(self) -> float:
+        """Time of the last round in which a model was attributing or proposing; rules and heuristics do not count."""
+        return self._clock.seconds
+
+    def _asking(self, role: Attributor | Proposer):
+        return self._clock if hasattr(role, "chat") else nullcontext()
 
     def forget(self, thread: str) -> None:
         """Drop a finished round's checkpoints; its result is in the journal."""
@@ -177,7 +187,8 @@ class HarnessEvolver:
         if reason := self.spent():
             return case.gave_up(reason)
         faded = case.attempts == 0 and attribution_of(file)
-        attribution = faded or self.attributor.attribute(file)
+        with self._asking(self.attributor):
+            attribution = faded or self.attributor.attribute(file)
         if attribution is None:
             return case.with_(status="given_up" if case.decisions else "healthy")
         return case.with_(attribution=attribution.model_copy(update={"probes": case.probes}))
@@ -192,7 +203,10 @@ class HarnessEvolver:
             unusable = None
             try:
                 taking_back = reversal_edit(file, attribution, new_id, self.memory.entry_before)
-                edits = [taking_back] if taking_back else self.proposer.propose(file, attribution, new_id, self.config.proposals)
+                with self._asking(self.proposer):
+                    edits = (
+                        [taking_back] if taking_back else self.proposer.propose(file, attribution, new_id, self.config.proposals)
+                    )
             except EditError as error:
                 edits, unusable = [], error
             except FAILURES as failure:  # here, where the decisions of this call are at hand: they must not be lost

@@ -68,6 +68,8 @@ class Sample:
     after: list[Rollout] = field(default_factory=list)
     pairs: list[PairOrder] = field(default_factory=list)
     quality_calls: int = 0
+    p_value: float = 1.0
+    """Of the gain over all looks so far; see ``agents.acceptance``."""
     further_rollouts: int = 0
     """Spent on guard tasks."""
 

@@ -19,6 +19,9 @@ from memory.visit import PairOrder
 DRAWS = 20000
 """Draws of a posterior behind a probability, enough to tell one of a few ten-thousandths."""
 
+HALF = 0.5
+"""Rollouts within which a share is not known, as in a continuity correction: a group whose rollouts are all alike is not certain."""
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -30,13 +33,11 @@ class Estimate:
 
     def p_value(self) -> float:
         """Chance of a difference at least this large where there is none."""
-        if self.error == 0:
-            return 0.0 if self.value > 0 else 1.0
         return float(stdtr(self.freedom, -self.value / self.error))
 
     def band(self, p: float) -> float:
         """The difference that chance alone exceeds with probability ``p``."""
-        return float(-stdtrit(self.freedom, p)) * self.error if self.error else 0.0
+        return float(-stdtrit(self.freedom, p)) * self.error
 
     def interval(self, tail: float) -> Interval:
         """Two-sided interval that leaves ``tail`` out on each side."""
@@ -66,7 +67,7 @@ def jackknife(statistic: Callable[[np.ndarray], np.ndarray], strata: Sequence[in
         variance += own
         spread += own**2 / (len(part) - 1)
     freedom = variance**2 / spread if spread > 0 else float(max(1, size - 1))
-    return Estimate(value=float(whole), error=float(np.sqrt(variance)), freedom=freedom)
+    return Estimate(value=float(whole), error=max(float(np.sqrt(variance)), HALF / size), freedom=freedom)
 
 
 def pair_weights(weights: np.ndarray, pairs: Sequence[PairOrder]) -> np.ndarray:

@@ -40,13 +40,15 @@ class HarnessRecord(Noun):
 
 
 class RoundRecord(Noun):
-    """One call of the evolver: the tasks it looked at, what it cost, and how often each role failed and why."""
+    """One call of the evolver: the tasks it looked at, what it cost (rollouts, of which each may have been ``judged`` under several
+    rubrics, and comparisons), and how often each role failed and why."""
 
     round: int
     task_ids: tuple[str, ...]
     attributions: tuple[Attribution, ...] = ()
     recalled: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     rollouts: int = 0
+    judged: int = 0
     quality_calls: int = 0
     failures: dict[str, int] = Field(default_factory=dict)
 

@@ -15,11 +15,18 @@ from memory.edit import PairClass
 from memory.embedding import Embedding
 from memory.harness import Harness, TaskHarness
 from memory.index import Document, MemoryIndex
-from memory.journal import HarnessRecord, Journal, read_journal
+from memory.journal import HarnessRecord, Journal, RoundRecord, read_journal
 from memory.rollouts import RolloutStore
 from memory.rundir import RunDir
 from memory.task import Noun, Task
 from memory.visit import Rollout, Visit
+
+CLASSES_OF_FAILURE: tuple[PairClass, ...] = ("blind", "saturated", "spurious")
+FADED = 0.25
+"""Share of the measured gain under which an edit has faded. A measured gain is somewhat too large, as the chosen ones are, and a few
+groups of eight are noisy, so losing half of it proves little; the reversal is measured in any case."""
+FADED_VISITS = 3
+"""Visits since an edit before it can be found faded."""
 
 Scope = Literal["last", "window", "cross_task"]
 
@@ -73,6 +80,7 @@ class Memory:
         self.decisions: dict[str, list[Decision]] = {}
         self.hindsight: dict[str, Hindsight] = {}
         self.history: dict[str, list[tuple[int, TaskHarness]]] = {}
+        self.rounds: list[RoundRecord] = []
         self._edits: dict[str, Decision] = {}
         self._entries_before: dict[str, TaskHarness] = {}
         self._task_of: dict[str, str] = {}
@@ -108,11 +116,12 @@ class Memory:
                 self.harness = Harness(version=record.version, entries={**self.harness.entries, **record.entries})
             case Hindsight():
                 self.hindsight[record.edit_id] = record
+            case RoundRecord():
+                self.rounds.append(record)
         return []
 
     def _visit_document(self, visit: Visit) -> Document:
-        worst = max(("blind", "saturated", "spurious"), key=lambda name: getattr(visit.shares, name))
-        text = self.question(visit.task_id, worst, tuple(c.criterion_id for c in visit.criteria))
+        text = self.question(visit.task_id, worst_class(visit), tuple(c.criterion_id for c in visit.criteria))
         return Document(id=visit.id, text=text, metadata={"kind": "visit", "task_id": visit.task_id, "step": visit.step})
 
     def _decision_document(self, decision: Decision) -> Document:
@@ -144,13 +153,27 @@ class Memory:
         since = visits[-window:][0].step
         near: list[Neighbour] = []
         if "cross_task" in scopes:
-            near = self._neighbours(task_id, pair_class or "", neighbours)
+            near = self._neighbours(task_id, pair_class or worst_class(visits[-1]), neighbours)
+        decisions = [d for d in self.decisions.get(task_id, ()) if "window" in scopes and d.step >= since]
+        faded = self.faded(task_id) if "window" in scopes else []
+        seen = {d.edit.id: self.hindsight[d.edit.id] for d in (*decisions, *faded) if d.edit.id in self.hindsight}
         return Evidence(
             task_id=task_id,
             visits=tuple(visits[-window:] if "window" in scopes else visits[-1:]),
-            decisions=tuple(d for d in self.decisions.get(task_id, ()) if "window" in scopes and d.step >= since),
+            decisions=tuple(decisions),
             neighbours=tuple(near),
+            faded=tuple(faded),
+            hindsight=seen,
         )
+
+    def faded(self, task_id: str) -> list[Decision]:
+        """The task's last accepted edit, if its gain has gone: seen at ``FADED_VISITS`` visits, and at most ``FADED`` of what was
+        measured. Only the last one, since the visits after it say nothing certain of earlier ones."""
+        accepted = [d for d in self.decisions.get(task_id, ()) if d.outcome == "accepted"]
+        seen = self.hindsight.get(accepted[-1].edit.id) if accepted else None
+        if seen is None or seen.visits < FADED_VISITS or seen.observed > FADED * seen.claimed or accepted[-1].edit.reverses:
+            return []
+        return accepted[-1:]
 
     def recall_all(self, task_ids: Sequence[str], scopes: Sequence[Scope], window: int, neighbours: int) -> dict[str, Evidence]:
         """Evidence on several tasks, each visited at least once."""
@@ -183,8 +206,13 @@ class Memory:
             decision = self._edits[match.id]
             seen = self.hindsight.get(match.id)
             near.append(Neighbour(decision=decision, similarity=match.similarity, hindsight=seen.observed if seen else None))
-        near.sort(key=lambda n: (-n.similarity * (1.0 + (n.hindsight or 0.0)), n.decision.edit.id))
+        near.sort(key=lambda n: (-n.similarity * self._kept(n.decision.edit.id), n.decision.edit.id))
         return near[:limit]
+
+    def _kept(self, edit_id: str) -> float:
+        """How much an edit counts in recall, from 1/2 for one whose gain has gone to 3/2 for one that kept it in full; 1 unseen."""
+        seen = self.hindsight.get(edit_id)
+        return 1.0 if seen is None or seen.claimed <= 0 else 0.5 + min(1.0, max(0.0, seen.observed / seen.claimed))
 
     def replaced_entries(self, task_id: str, visits: int) -> list[TaskHarness]:
         """What the entry of a task was before each change made within its last ``visits`` visits."""
@@ -195,3 +223,8 @@ class Memory:
         self.journal.sync()
         self.journal.close()
         self.index.close()
+
+
+def worst_class(visit: Visit) -> PairClass:
+    """The failure with the largest share of the visit's pairs."""
+    return max(CLASSES_OF_FAILURE, key=lambda name: getattr(visit.shares, name))

@@ -270,6 +270,13 @@ class RunConfig(Section):
                 f"budget.usd needs the price of every model, but {unpriced[0]}.price is null: set "
                 f"{unpriced[0]}.price={{prompt: USD, completion: USD}} per million tokens, or use budget.tokens"
             )
+        evolving = (self.evolver.attributor, self.evolver.proposer)
+        unpriced_role = any(chat.provider == "openai" and chat.price is None for chat in evolving)
+        if unpriced_role and (self.evolver.budget.round.usd is not None or self.evolver.budget.run.usd is not None):
+            raise ValueError(
+                "evolver.budget with usd needs evolver.attributor.price and evolver.proposer.price: set them to "
+                "{prompt: USD, completion: USD} per million tokens, or use tokens"
+            )
         if self.guidance.correction == "importance" and self.guidance.train_on == "guided":
             raise ValueError("guidance.correction 'importance' needs guidance.train_on 'plain': guided training is on-policy")
         if self.sampling.levels and self.guidance.max_fields and int(self.train.group_size * self.guidance.group_share) == 0:

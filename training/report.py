@@ -17,6 +17,8 @@ from memory.visit import Visit
 from training.evaluate import paired_difference
 from training.loop.ledger import Costs, costs_table, read_costs
 
+OWN = ("evolve", "remember")
+"""Phases that are neither generation, judge, models nor training: recall, statistics, graph, journal and index."""
 WINDOW = 0.2
 """First and last share of the steps that are compared."""
 
@@ -115,7 +117,12 @@ def summary(records: RunRecords, seconds: Mapping[str, float], provider: str) ->
         split = ", ".join(
             f"{name} {value:.0f} s ({value / total:.0%})" for name, value in sorted(seconds.items(), key=lambda s: -s[1])
         )
-        lines += ["", f"Time: {split}"]
+        own = sum(seconds.get(name, 0.0) for name in OWN)
+        lines += [
+            "",
+            f"Time: {split}",
+            f"Of that the harness's own work, without models, judge and generation: {own:.1f} s ({own / total:.1%})",
+        ]
     return "\n".join(lines)
 
 

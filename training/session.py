@@ -272,10 +272,13 @@ class Session:
         from agents.tool import evolver_tool
         from training.loop.rehearsal import FrozenPolicyRehearsal
         from training.loop.round import EvolverRound
+        from training.loop.spending import ROLES, Spending
         from training.reward.rules import validate
 
         co, settings = self.coevolution, self.config.evolver
-        rehearsal = FrozenPolicyRehearsal(self.config, tasks, co.speaker, co.judge, co.quality, memory.rollouts)
+        rehearsal = FrozenPolicyRehearsal(self.config, tasks, co.speaker, co.judge, co.quality, memory.rollouts, self.progress)
+        spending = Spending(settings.budget, rehearsal, self.traffic)
+        spending.paid_before = co.ledger.paid_before(ROLES)
         evolver = HarnessEvolver(
             settings,
             memory,
@@ -284,8 +287,9 @@ class Session:
             Critic(settings.critic, rehearsal),
             validate,
             SqliteSaver(sqlite3.connect(self.run.rounds, check_same_thread=False)),
+            spending.reached,
         )
-        return EvolverRound(self.config, memory, evolver, evolver_tool(evolver), rehearsal, self.progress)
+        return EvolverRound(self.config, memory, evolver, evolver_tool(evolver), rehearsal, spending, self.progress)
 
     def close(self) -> None:
         """End model calls in flight and leave the memory clean."""

@@ -40,6 +40,8 @@ class LoopCallback(TrainerCallback):
         self.coevolution.progress.begin(state.global_step)
         if self.coevolution.evaluation_due(state.global_step):
             self._evaluate(state.global_step)
+        if state.global_step == 0 and self.coevolution.config.evolver.enabled and self.coevolution.config.evolver.cold_start:
+            self._frozen(self.coevolution.cold_start)
 
     def on_step_begin(self, args, state, control, **kwargs):
         if self.coevolution.round_due(state.global_step):

@@ -21,19 +21,23 @@ from training.config import RunConfig
 from training.evaluate import evaluate
 from training.loop.groups import Seat, seat_step
 from training.loop.guidance import ceiling_at
+from training.loop.hindsight import hindsights
 from training.loop.ledger import Ledger
 from training.loop.patience import JudgeOutage, PatientJudge
-from training.loop.policy import Generate, Speaker
+from training.loop.policy import Generate, Speaker, derived_seed
 from training.loop.progress import Progress
 from training.loop.rehearsal import graded
 from training.loop.round import EvolverRound
-from training.loop.sampling import TaskSampler
+from training.loop.sampling import TaskSampler, calibration_split
 from training.loop.second import SecondOpinion
 from training.loop.signs import readings_of
-from training.loop.visits import hindsights, make_visits, order_groups
+from training.loop.visits import make_visits, order_groups
 from training.reward.judge import JudgeItem
 from training.reward.quality import QualityOrder
 from training.reward.signals import Reading
+
+COLD_START = "cold-start"
+"""Names the rollouts and visits of the calibration split."""
 
 
 class CoEvolution:
@@ -98,10 +102,12 @@ class CoEvolution:
         self._sampler_before = copy.deepcopy(self.sampler.state())
         return seat_step(self.sampler, self.harness, step, self.config)
 
-    def grade(self, step: int, seats: Sequence[Seat], completions: Sequence[Sequence[int]], offset: int) -> list[Rollout]:
-        """Judge one rank's rollouts. ``offset`` is the number of its first seat in the step."""
+    def grade(
+        self, step: int, seats: Sequence[Seat], completions: Sequence[Sequence[int]], offset: int, name: str | None = None
+    ) -> list[Rollout]:
+        """Judge one rank's rollouts. ``offset`` is the number of its first seat in the step; ``name`` names what is no step."""
         with self.progress.phase("judge"):
-            name = f"step-{step:06d}"
+            name = name or f"step-{step:06d}"
             rollouts = [
                 self.speaker.rollout(f"{name}/{offset + k}", seat.task, ids, seat.guidance)
                 for k, (seat, ids) in enumerate(zip(seats, completions, strict=True))
@@ -133,22 +139,26 @@ class CoEvolution:
     def record(self, step: int, seats: Sequence[Seat], rollouts: Sequence[Rollout]) -> None:
         """Visits, hindsight and metrics of a step, into memory. Rank 0."""
         assert self.memory is not None
+        n = self.config.train.group_size
+        groups = [(seats[k], rollouts[k : k + n]) for k in range(0, len(seats), n)]
         with self.progress.phase("judge"):
-            n = self.config.train.group_size
-            groups = [(seats[k], rollouts[k : k + n]) for k in range(0, len(seats), n)]
-            self.memory.rollouts.write(f"step-{step:06d}", rollouts)
             orders = order_groups(self.quality, groups, step, self.config)
+        with self.progress.phase("remember"):
+            self.memory.rollouts.write(f"step-{step:06d}", rollouts)
             self.visits = make_visits(groups, orders, step, self.harness.version)
-            self.memory.record(step, *hindsights(self.memory, self.visits), *self.visits)
+            seen = hindsights(self.memory, self.visits, self.config.evolver.critic.flat_share)
+            self.memory.record(step, *seen, *self.visits)
             self.metrics = step_metrics(self.visits, rollouts, self.harness)
             self.readings = readings_of(groups, self.memory)
             if self.second is not None:
-                self.readings["second"] = self.second.ask(step, groups, self.visits, self.memory)
+                with self.progress.phase("judge"):
+                    self.readings["second"] = self.second.ask(step, groups, self.visits, self.memory)
             self.metrics |= {f"signals/{name}": r.value for name, r in self.readings.items() if r.value is not None}
 
     def round_due(self, step: int) -> bool:
         """Whether a round comes at the start of this step. One whose result is on record is not held again after a resume."""
-        due = self.config.evolver.enabled and step > 0 and step % self.config.evolver.every == 0
+        settings = self.config.evolver
+        due = settings.enabled and step % settings.every == 0 and (step > 0 or settings.cold_start > 0)
         return due and self.round_step != step
 
     def evolve(self, step: int, generate: Generate, fingerprint: str) -> None:
@@ -159,6 +169,28 @@ class CoEvolution:
             ceiling = ceiling_at(step, self.config.train.steps, self.config.guidance)
             self.round.run(step, generate, ceiling, fingerprint)
             self.harness = self.memory.harness
+
+    def cold_start(self, generate: Generate) -> None:
+        """Fill an empty memory from the calibration split: one plain group of each of its tasks, under the static harness. Rank 0."""
+        count = self.config.evolver.cold_start
+        if self.memory is None or not count or self.memory.visits:
+            return
+        n = self.config.train.group_size
+        seats = [
+            Seat(task=task, entry=self.harness.of(task), guidance=None)
+            for task in calibration_split(list(self.sampler.tasks.values()), count, self.config.seed)
+            for _ in range(n)
+        ]
+        with self.progress.phase("rehearse"):
+            prompts = [self.speaker.prompt_ids(seat.plain_prompt) for seat in seats]
+            completions = generate(prompts, derived_seed(self.config.seed, COLD_START))
+        rollouts = self.grade(0, seats, completions, 0, COLD_START)
+        groups = [(seats[k], rollouts[k : k + n]) for k in range(0, len(seats), n)]
+        with self.progress.phase("judge"):
+            orders = order_groups(self.quality, groups, 0, self.config)
+        with self.progress.phase("remember"):
+            self.memory.rollouts.write(COLD_START, rollouts)
+            self.memory.record(0, *make_visits(groups, orders, 0, self.harness.version, f"{COLD_START}-"))
 
     def revisit_edited(self, before: Harness) -> None:
         """Draw tasks whose text, guidance or criteria a round has changed soon: a large suite would come back to them, and so

@@ -31,6 +31,11 @@ class Ledger:
         """What this process has spent since it began."""
         return {role: usage.plain() for role, usage in self.traffic.usages.items()}
 
+    def paid_before(self, roles: Iterable[str]) -> tuple[int, float]:
+        """Tokens and USD of these roles in earlier processes of the run."""
+        costs = [self.before[role] for role in roles if role in self.before]
+        return sum(map(tokens, costs)), sum(c["usd"] for c in costs)
+
     def update(self, processes: Iterable[Costs], own: int) -> None:
         """Take in what every process has spent; ``own`` is the place of this one among them."""
         processes = list(processes)

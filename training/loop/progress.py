@@ -68,6 +68,11 @@ class Progress:
                 self._open[-1] = (self._open[-1][0], now)
                 self._show(self._open[-1][0])
 
+    def move(self, source: str, target: str, seconds: float) -> None:
+        """Count ``seconds`` that passed in one phase as another's."""
+        self.seconds[source] -= seconds
+        self.seconds[target] += seconds
+
     @contextmanager
     def paused(self, reason: str) -> Iterator[None]:
         """The phase ``paused``, with its reason for who reads the heartbeat."""

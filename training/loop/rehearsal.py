@@ -14,6 +14,7 @@ from training.config import RunConfig
 from training.loop.guidance import guidance_text, mount
 from training.loop.patience import PatientJudge
 from training.loop.policy import Generate, Speaker, derived_seed
+from training.loop.progress import Progress
 from training.loop.signs import OF_GROUP, samples, signs_in
 from training.loop.visits import as_orders
 from training.reward.judge import JudgeItem
@@ -35,6 +36,7 @@ class FrozenPolicyRehearsal:
         judge: PatientJudge,
         quality: QualityOrder,
         store: RolloutStore,
+        progress: Progress,
     ):
         self.config = config
         self.tasks = tasks
@@ -43,15 +45,15 @@ class FrozenPolicyRehearsal:
         self.quality = quality
         self.store = store
         self.quality_source: str = config.quality.source
-        self.rollouts = 0
-        self.quality_calls = 0
+        self.progress = progress
+        self.rollouts = self.judged = self.quality_calls = 0
         self._generate: Generate | None = None
         self._ceiling = 0
 
     def open(self, generate: Generate, ceiling: int) -> None:
         """Hand over the frozen policy, and the guidance ceiling of the coming steps, for one round."""
         self._generate, self._ceiling = generate, ceiling
-        self.rollouts = self.quality_calls = 0
+        self.rollouts = self.judged = self.quality_calls = 0
 
     def close(self) -> None:
         self._generate = None
@@ -65,7 +67,10 @@ class FrozenPolicyRehearsal:
             ids = self.speaker.prompt_ids(mount(request.entry.messages, guidance))
             prompts += [ids] * request.count
             owners += [(k, guidance)] * request.count
-        completions = self._generate(prompts, derived_seed(self.config.seed, "rehearsal", tag))
+        if not prompts:
+            return []
+        with self.progress.phase("rehearse"):
+            completions = self._generate(prompts, derived_seed(self.config.seed, "rehearsal", tag))
         found: list[list[Rollout]] = [[] for _ in requests]
         for number, ((k, guidance), ids) in enumerate(zip(owners, completions, strict=True)):
             task = self.tasks[requests[k].task_id]
@@ -80,14 +85,16 @@ class FrozenPolicyRehearsal:
             for q in requests
             for r in q.rollouts
         ]
-        verdicts = iter(self.judge.judge(items))
+        with self.progress.phase("judge"):
+            verdicts = iter(self.judge.judge(items))
+        self.judged += len(items)
         least = self.config.reward.min_scored_share
         return [tuple(graded(r, q.rubric, next(verdicts), least) for r in q.rollouts) for q in requests]
 
     def signs(self, requests: Sequence[GradeRequest]) -> list[dict[str, Sign]]:
-        return [
-            signs_in(samples(q.task_id, self.tasks[q.task_id].messages, q.rubric, q.rollouts), OF_REHEARSAL) for q in requests
-        ]
+        # Taking up a hint is what it is for, so guidance is not among the texts that a response may be an echo of.
+        groups = [(q, [r.model_copy(update={"guidance": None}) for r in q.rollouts]) for q in requests]
+        return [signs_in(samples(q.task_id, self.tasks[q.task_id].messages, q.rubric, rs), OF_REHEARSAL) for q, rs in groups]
 
     def order(self, requests: Sequence[OrderRequest]) -> list[tuple[PairOrder, ...]]:
         asked = [
@@ -96,7 +103,8 @@ class FrozenPolicyRehearsal:
             for i, j in q.pairs
         ]
         before = self.quality.calls
-        answers = iter(self.quality.compare(asked))
+        with self.progress.phase("judge"):
+            answers = iter(self.quality.compare(asked))
         self.quality_calls += self.quality.calls - before
         return [as_orders(q.pairs, [next(answers) for _ in q.pairs], self.quality_source) for q in requests]
 

@@ -16,6 +16,7 @@ from training.config import RunConfig
 from training.loop.policy import Generate
 from training.loop.progress import Progress
 from training.loop.rehearsal import FrozenPolicyRehearsal
+from training.loop.spending import Spending
 
 
 class EvolverRound:
@@ -28,6 +29,7 @@ class EvolverRound:
         evolver: HarnessEvolver,
         tool: BaseTool,
         rehearsal: FrozenPolicyRehearsal,
+        spending: Spending,
         progress: Progress,
     ):
         self.config = config
@@ -35,9 +37,16 @@ class EvolverRound:
         self.evolver = evolver
         self.tool = tool
         self.rehearsal = rehearsal
+        self.spending = spending
         self.progress = progress
+        self._said: set[str] = set()
 
     def run(self, step: int, generate: Generate, ceiling: int, fingerprint: str) -> None:
+        self.rehearsal.open(generate, ceiling)
+        self.spending.begin_round(self.memory.rounds)
+        if reason := self.spending.reached():
+            self._say_spent(reason)
+            return
         number = step // self.config.evolver.every
         task_ids = flag_tasks(self.memory, step, self.config)
         if not task_ids:
@@ -51,11 +60,11 @@ class EvolverRound:
         )
         # The thread names the weights too: a killed round is only continued on the policy it was begun with.
         thread = f"round-{number}-{fingerprint}"
-        self.rehearsal.open(generate, ceiling)
         try:
             answer = self.tool.invoke({"context": context.model_dump(), "task_ids": task_ids, "thread": thread})
         finally:
             self.rehearsal.close()
+            self.progress.move("evolve", "models", self.evolver.model_seconds())
         result = RoundResult.model_validate(answer)
         self._record(step, number, result)
         self.evolver.forget(thread)
@@ -63,32 +72,40 @@ class EvolverRound:
     def _record(self, step: int, number: int, result: RoundResult) -> None:
         """Decisions, then the round, then the new harness version; the version comes last, so that no edit lacks its reason."""
         decisions = result.decisions
-        measured = [d.measurement for d in decisions if d.measurement is not None]
         record = RoundRecord(
             round=number,
             task_ids=tuple(c.task_id for c in result.cases),
             attributions=tuple(c.attribution for c in result.cases if c.attribution),
             recalled={c.task_id: c.evidence_ids for c in result.cases},
-            rollouts=sum(m.rollouts for m in measured),
-            quality_calls=sum(m.quality_calls for m in measured),
+            rollouts=self.rehearsal.rollouts,
+            judged=self.rehearsal.judged,
+            quality_calls=self.rehearsal.quality_calls,
             failures=dict(Counter(c.failure for c in result.cases if c.failure)),
         )
         self.memory.record(step, *decisions, record)
         for decision in decisions:
             self.progress.say(decision_line(decision))
         for reason, count in record.failures.items():
+            if reason.startswith("evolver.budget"):
+                self._say_spent(reason)
+                continue
             self.progress.say(f"  evolver: {count} task(s) without an edit, {reason}")
         if result.entries:
             accepted = tuple(d.edit.id for d in decisions if d.outcome == "accepted")
             version = self.memory.harness.version + 1
             self.memory.record(step, HarnessRecord(version=version, edit_ids=accepted, entries=result.entries))
 
+    def _say_spent(self, reason: str) -> None:
+        if reason.split("=")[0] not in self._said:
+            self._said.add(reason.split("=")[0])
+            self.progress.say(f"  evolver: {reason}; training goes on without further edits")
+
 
 def flag_tasks(memory: Memory, step: int, config: RunConfig) -> list[str]:
     """Tasks most in need, at most ``evolver.max_tasks``: visited since the last round, ranked by how much of their last visit is
     neither informative nor aligned, plus how much of that was lost since the visits before.
 
-    A task whose edits were not accepted waits one more visit for each round in which that happened, so that rounds are not spent
+    A task with an edit whose gain has gone counts as one worse. A task whose edits were not accepted waits one more visit for each round in which that happened, so that rounds are not spent
     on the same hopeless cases.
     """
     since = step - config.evolver.every
@@ -96,9 +113,10 @@ def flag_tasks(memory: Memory, step: int, config: RunConfig) -> list[str]:
     for task_id, visits in sorted(memory.visits.items()):
         if visits[-1].step < since or visits[-1].shares.pairs == 0 or memory.harness.of(memory.tasks[task_id]).level == 0:
             continue
-        if not rested(visits, memory.decisions.get(task_id, ())):
+        faded = bool(memory.faded(task_id))
+        if not faded and not rested(visits, memory.decisions.get(task_id, ())):
             continue
-        ranked.append((-need(visits, config.evolver.window), task_id))
+        ranked.append((-need(visits, config.evolver.window) - faded, task_id))
     return [task_id for _, task_id in sorted(ranked)[: config.evolver.max_tasks]]
 
 

@@ -8,6 +8,7 @@ of its own that is saved with the checkpoint.
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from memory.harness import Harness
@@ -55,3 +56,15 @@ class TaskSampler:
         version, numbers, gauss = state["random"]
         self.random.setstate((version, tuple(numbers), gauss))
         self.credit = {i: state["credit"][i] for i in sorted(state["credit"])}
+
+
+def calibration_split(tasks: Sequence[Task], count: int, seed: int) -> list[Task]:
+    """``count`` of the training tasks, drawn in turn from each domain: the split D_0 that fills the memory before training."""
+    by_domain: dict[str, list[Task]] = {}
+    for task in sorted(tasks, key=lambda t: t.id):
+        by_domain.setdefault(task.domain, []).append(task)
+    rng = random.Random(seed)
+    for part in by_domain.values():
+        rng.shuffle(part)
+    in_turn = [task for row in zip_longest(*by_domain.values()) for task in row if task is not None]
+    return in_turn[:count]

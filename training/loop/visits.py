@@ -1,10 +1,8 @@
-"""From a step's graded rollouts to visits, and the hindsight they give on earlier edits."""
+"""From a step's graded rollouts to visits."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from memory.decision import Hindsight
-from memory.memory import Memory
 from memory.pairs import group_shares
 from memory.visit import PairOrder, Rollout, Visit
 from training.config import RunConfig
@@ -45,15 +43,20 @@ def as_orders(pairs: Sequence[tuple[int, int]], answers: Sequence[Any], source: 
 
 
 def make_visits(
-    groups: Sequence[tuple[Seat, Sequence[Rollout]]], orders: Sequence[Sequence[PairOrder]], step: int, harness_version: int
+    groups: Sequence[tuple[Seat, Sequence[Rollout]]],
+    orders: Sequence[Sequence[PairOrder]],
+    step: int,
+    harness_version: int,
+    name: str = "",
 ) -> list[Visit]:
+    """The visits of a step; ``name`` sets those apart that are not of its training."""
     visits = []
     for k, ((seat, rollouts), quality) in enumerate(zip(groups, orders, strict=True)):
         shares, criteria = group_shares(rollouts, seat.entry.rubric, quality)
         guided = tuple(r.guidance is not None for r in rollouts)
         visits.append(
             Visit(
-                id=f"v{step}-{k}-{seat.task.id}",
+                id=f"v{step}-{name}{k}-{seat.task.id}",
                 step=step,
                 task_id=seat.task.id,
                 domain=seat.task.domain,
@@ -72,25 +75,3 @@ def make_visits(
             )
         )
     return visits
-
-
-def hindsights(memory: Memory, visits: Sequence[Visit]) -> list[Hindsight]:
-    """For every accepted edit of a visited task that was not looked back on: the observed fall of the claimed class."""
-    found: dict[str, Hindsight] = {}
-    for visit in visits:
-        before = [v for v in memory.visits.get(visit.task_id, ()) if v.step < visit.step]
-        for decision in memory.decisions.get(visit.task_id, ()):
-            edit = decision.edit
-            if decision.outcome != "accepted" or decision.measurement is None or edit.id in memory.hindsight or not before:
-                continue
-            name = edit.claim.pair_class
-            earlier = [v for v in before if v.step < decision.step] or before
-            observed = getattr(earlier[-1].shares, name) - getattr(visit.shares, name)
-            found[edit.id] = Hindsight(
-                edit_id=edit.id,
-                visit_id=visit.id,
-                pair_class=name,
-                claimed=decision.measurement.effect.estimate,
-                observed=observed,
-            )
-    return list(found.values())
