@@ -9,7 +9,8 @@ in ``agents.measurement``; how strong the evidence must be in ``agents.acceptanc
 - *accepted*: the p-value of the gain is under what the strategy needs, the estimate reaches ``min_effect``, and every guard holds;
 - otherwise the next look, and after the last *inconclusive*: nothing changes.
 
-What is about to be accepted is first confirmed on its guard tasks (``agents.guards``). Of several accepted edits of one task the one
+What is about to be accepted is first looked through for signs of reward hacking, then confirmed on its guard tasks
+(``agents.guards``). Of several accepted edits of one task the one
 with the largest gain is applied, and the others are held back. Assumptions: rollouts are exchangeable within an arm, Q errs
 independently of the edit, and looks are judged by their parts of the error rate, which needs nothing of how looks depend.
 """
@@ -23,7 +24,7 @@ import numpy as np
 from agents.acceptance import ACCEPTANCES, spent
 from agents.config import CriticConfig
 from agents.guards import confirm
-from agents.measurement import Reading, failed_for_certain, mean_score, read, score_change
+from agents.measurement import Reading, failed_for_certain, mean_score, read, score_change, sign_guards
 from agents.pool import Ask, RolloutPool
 from agents.rehearsal import GradeRequest, Rehearsal
 from agents.sample import Arm, Candidate, Sample, arms_of
@@ -127,7 +128,8 @@ class Critic:
 
     def _decide(self, pool: RolloutPool, look: Look, family: Sequence[Sample], samples: Sequence[Sample]) -> dict[str, Finding]:
         """The findings of this look on the undecided ``samples``; those without one are looked at again."""
-        readings = self._read(samples)
+        with_quality = self.rehearsal.quality_source != "off"
+        readings = [read(sample, self.config, with_quality) for sample in samples]
         fit = [not (r.harmful or r.unclear) and r.gain.value >= r.least for r in readings]
         for sample, reading, ok in zip(samples, readings, fit, strict=True):
             if ok:
@@ -135,7 +137,9 @@ class Critic:
         needed = self.acceptance.needed([s.p_value for s in family], look.level)
         passing = [ok and s.p_value <= needed for s, ok in zip(samples, fit, strict=True)]
         strongest = sorted((k for k, ok in enumerate(passing) if ok), key=lambda k: samples[k].p_value)
-        further = confirm(pool, look.tag, [samples[k] for k in strongest], self.config, self.rehearsal.quality_source != "off")
+        further = self._sign_guards([samples[k] for k in strongest])
+        clean = [samples[k] for k in strongest if samples[k].candidate.edit.id not in further]
+        further |= confirm(pool, look.tag, clean, self.config, with_quality)
         best = self._best([samples[k] for k in strongest], [readings[k] for k in strongest], further)
 
         findings: dict[str, Finding] = {}
@@ -160,16 +164,20 @@ class Critic:
             findings[edit_id] = Finding(outcome=outcome, sentence=words, measurement=measurement)
         return findings
 
-    def _read(self, samples: Sequence[Sample]) -> list[Reading]:
-        """Readings of all samples; their signs of hacking are asked for together."""
-        requests = []
-        for sample in samples:
-            for after, ruler, graded in zip((False, True), sample.rulers(), (sample.before, sample.after), strict=True):
-                inside = tuple(r for r, counts in zip(graded, sample.inside(after), strict=True) if counts)
-                requests.append(GradeRequest(task_id=sample.task_id, rubric=ruler, rollouts=inside))
+    def _sign_guards(self, samples: Sequence[Sample]) -> dict[str, tuple[Guard, ...]]:
+        """Failed guards by edit id for signs of reward hacking, looked for only in what is about to be accepted."""
+        samples = [s for s in samples if not s.candidate.is_level]
+        requests = [
+            GradeRequest(
+                task_id=sample.task_id,
+                rubric=ruler,
+                rollouts=tuple(r for r, counts in zip(rollouts, sample.inside(after), strict=True) if counts),
+            )
+            for sample in samples
+            for after, ruler, rollouts in zip((False, True), sample.rulers(), (sample.before, sample.after), strict=True)
+        ]
         signs = iter(self.rehearsal.signs(requests))
-        with_quality = self.rehearsal.quality_source != "off"
-        return [read(sample, self.config, with_quality, (next(signs), next(signs))) for sample in samples]
+        return {s.candidate.edit.id: guards for s in samples if (guards := sign_guards(next(signs), next(signs)))}
 
     def _best(
         self, samples: Sequence[Sample], readings: Sequence[Reading], further: dict[str, tuple[Guard, ...]]

@@ -97,13 +97,11 @@ class Reading:
         return any(not g.holds for g in self.guards) and not self.harmful
 
 
-def read(
-    sample: Sample, config: CriticConfig, with_quality: bool, signs: tuple[Mapping[str, Sign], Mapping[str, Sign]]
-) -> Reading:
-    """What the sample shows; ``signs`` are those of the group before and of the group after the edit."""
+def read(sample: Sample, config: CriticConfig, with_quality: bool) -> Reading:
+    """What the sample shows, but for signs of hacking."""
     if sample.candidate.is_level:
         return _read_level(sample, config)
-    return _Groups(sample, config).read(with_quality, *signs)
+    return _Groups(sample, config).read(with_quality)
 
 
 def _read_level(sample: Sample, config: CriticConfig) -> Reading:
@@ -126,7 +124,7 @@ class _Groups:
         self.edit = sample.candidate.edit
         self.before, self.after = sample.rulers()
 
-    def read(self, with_quality: bool, signs_before: Mapping[str, Sign], signs_after: Mapping[str, Sign]) -> Reading:
+    def read(self, with_quality: bool) -> Reading:
         before = self._classes(after=False, ruler=self.before)
         on_new_criteria = self._classes(after=True, ruler=self.after)
         if self.edit.interface == "c":
@@ -146,11 +144,6 @@ class _Groups:
             guards.append(self._rank_guard())
         elif with_quality and self.edit.operation.op != "retire_field":  # a hint that goes takes its help along; that is no harm
             guards.append(self._quality_guard())
-        guards += [
-            _sign_guard(name, signs_before[name], sign)
-            for name, sign in signs_after.items()
-            if name in signs_before and sign.shows and sign.value > signs_before[name].value
-        ]
         shares = [pair_shares(c, w) for c, w in ((first, weights_b), (second, weights_a))]
         return Reading(quantity, gain, self.config.min_effect, shares[0], shares[1], tuple(guards))
 
@@ -198,10 +191,16 @@ def guard(name: str, harm: Estimate, limit: float, task_id: str | None = None) -
     return Guard(name=name, task_id=task_id, harm=found, limit=limit, holds=holds)
 
 
-def _sign_guard(name: str, before: Sign, after: Sign) -> Guard:
-    rise = after.value - before.value
-    harm = Interval(estimate=rise, low=rise, high=rise, level=0.0)
-    return Guard(name=f"sign of hacking ({name})", harm=harm, limit=max(0.0, before.threshold - before.value), holds=False)
+def sign_guards(before: Mapping[str, Sign], after: Mapping[str, Sign]) -> tuple[Guard, ...]:
+    """A failed guard for every sign of hacking that shows in the group after the edit, and is larger than in the group before it."""
+    found = []
+    for name, sign in after.items():
+        if name in before and sign.shows and sign.value > before[name].value:
+            rise = sign.value - before[name].value
+            limit = max(0.0, sign.threshold - before[name].value)
+            harm = Interval(estimate=rise, low=rise, high=rise, level=0.0)
+            found.append(Guard(name=f"sign of hacking ({name})", harm=harm, limit=limit, holds=False))
+    return tuple(found)
 
 
 def score_change(sample: Sample) -> ScoreChange | None:
