@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Generate = Callable[[list[list[int]], int], list[list[int]]]
 """(prompt token ids, seed) -> completion token ids, each ending with an end token unless the length cap cut it."""
 
+STRETCHES, LEAST_STRETCH = 6, 12
+"""A batch is generated in about this many stretches, each of at least so many tokens."""
 GENERATION_BATCH = 256
 """Prompts per call of transformers' ``generate``, so that a large rehearsal does not need the memory of all at once."""
 
@@ -68,30 +70,62 @@ def generate_with(model: Any, tokenizer: "PreTrainedTokenizerBase", settings: Po
         completions: list[list[int]] = []
         with torch.no_grad(), own_random_stream(seed):
             for start in range(0, len(prompts), GENERATION_BATCH):
-                batch = prompts[start : start + GENERATION_BATCH]
-                width = max(map(len, batch))
-                ids = torch.full((len(batch), width), tokenizer.pad_token_id, dtype=torch.long)
-                mask = torch.zeros_like(ids)
-                for row, prompt in enumerate(batch):
-                    ids[row, width - len(prompt) :] = torch.tensor(prompt)
-                    mask[row, width - len(prompt) :] = 1
-                out = model.generate(
-                    input_ids=ids.to(model.device),
-                    attention_mask=mask.to(model.device),
-                    do_sample=True,
-                    temperature=settings.temperature,
-                    top_p=settings.top_p,
-                    top_k=0,
-                    max_new_tokens=settings.max_completion_tokens,
-                    eos_token_id=ends,
-                    pad_token_id=tokenizer.pad_token_id,
-                    disable_compile=True,
-                )
-                completions += [until_end(row, ends) for row in out[:, width:].tolist()]
+                completions += _sample(model, tokenizer.pad_token_id, ends, settings, prompts[start : start + GENERATION_BATCH])
         model.train(training)
         return completions
 
     return generate
+
+
+def _sample(model: Any, pad: int, ends: list[int], settings: PolicySettings, prompts: list[list[int]]) -> list[list[int]]:
+    """Completions of one batch. It is generated in stretches, and between two the responses that have ended leave the batch, which
+    would otherwise be computed on until the longest has ended."""
+    import torch
+
+    cap = settings.max_completion_tokens
+    width = max(map(len, prompts))
+    ids = torch.full((len(prompts), width), pad, dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for row, prompt in enumerate(prompts):
+        ids[row, width - len(prompt) :] = torch.tensor(prompt)
+        mask[row, width - len(prompt) :] = 1
+    ids, mask = ids.to(model.device), mask.to(model.device)
+    completions: list[list[int]] = [[] for _ in prompts]
+    rows = torch.arange(len(prompts), device=model.device)
+    stretch = max(LEAST_STRETCH, cap // STRETCHES)
+    written, cache = 0, None
+    while written < cap and len(rows):
+        out = model.generate(
+            input_ids=ids,
+            attention_mask=mask,
+            past_key_values=cache,
+            do_sample=True,
+            temperature=settings.temperature,
+            top_p=settings.top_p,
+            top_k=0,
+            max_new_tokens=min(stretch, cap - written),
+            eos_token_id=ends,
+            pad_token_id=pad,
+            disable_compile=True,
+            return_dict_in_generate=True,
+        )
+        new = out.sequences[:, width:]
+        written, cache = new.shape[1], out.past_key_values
+        for row, tokens in zip(rows.tolist(), new.tolist(), strict=True):
+            completions[row] = until_end(tokens, ends)
+        going_on = ~torch.isin(new, torch.tensor(ends, device=new.device)).any(dim=1)
+        if not _can_drop_rows(cache):  # the first stretch was one of all: what remains is generated at once
+            stretch, going_on = cap, going_on.any().expand_as(going_on)
+        else:
+            cache.batch_select_indices(going_on.nonzero()[:, 0])
+        grown = torch.ones((len(rows), out.sequences.shape[1] - mask.shape[1]), dtype=mask.dtype, device=mask.device)
+        ids, mask, rows = out.sequences[going_on], torch.cat([mask, grown], dim=1)[going_on], rows[going_on]
+    return completions
+
+
+def _can_drop_rows(cache: Any) -> bool:
+    """Whether rows can be taken out of a key-value cache; caches of linear attention have no such method."""
+    return all(hasattr(layer, "batch_select_indices") for layer in getattr(cache, "layers", [None]))
 
 
 def end_token_ids(model: Any, tokenizer: "PreTrainedTokenizerBase") -> list[int]:

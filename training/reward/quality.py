@@ -12,7 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -75,7 +75,7 @@ class GoldOrder:
         if not (0 <= flip_rate <= 1 and tie_margin >= 0):
             raise ValueError(f"flip_rate must be in [0, 1] and tie_margin at least 0, got {flip_rate} and {tie_margin}")
         self.calls = 0
-        self._score = score
+        self._score = lru_cache(maxsize=4096)(score)
         self._flip_rate = flip_rate
         self._tie_margin = tie_margin
         self._seed = seed
