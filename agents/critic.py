@@ -9,8 +9,8 @@ in ``agents.measurement``; how strong the evidence must be in ``agents.acceptanc
 - *accepted*: the p-value of the gain is under what the strategy needs, the estimate reaches ``min_effect``, and every guard holds;
 - otherwise the next look, and after the last *inconclusive*: nothing changes.
 
-What is about to be accepted is first looked through for signs of reward hacking, then confirmed on its guard tasks
-(``agents.guards``). Of several accepted edits of one task the one
+What passes is first looked through for signs of reward hacking; after the last look all that has passed is confirmed on its guard
+tasks, as a set (``agents.guards``). Of several accepted edits of one task the one
 with the largest gain is applied, and the others are held back. Assumptions: rollouts are exchangeable within an arm, Q errs
 independently of the edit, and looks are judged by their parts of the error rate, which needs nothing of how looks depend.
 """
@@ -23,13 +23,13 @@ import numpy as np
 
 from agents.acceptance import ACCEPTANCES, spent
 from agents.config import CriticConfig
+from agents.findings import Finding, sentence
 from agents.guards import confirm
-from agents.measurement import Reading, failed_for_certain, mean_score, read, score_change, sign_guards
+from agents.measurement import Reading, mean_score, read, score_change, sign_guards
 from agents.pool import Ask, RolloutPool
 from agents.rehearsal import GradeRequest, Rehearsal
 from agents.sample import Arm, Candidate, Sample, arms_of
 from memory.decision import Guard, Measurement, Outcome
-from memory.task import Noun
 from memory.visit import Rollout
 
 FUTILE = 0.05
@@ -46,10 +46,52 @@ class Look:
     level: float
 
 
-class Finding(Noun):
-    outcome: Outcome
-    sentence: str
-    measurement: Measurement | None
+@dataclass(eq=False)
+class Standing:
+    """Where a candidate stands at a look."""
+
+    sample: Sample
+    look: Look
+    reading: Reading
+    guards: tuple[Guard, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.guards = self.reading.guards
+
+    @property
+    def edit_id(self) -> str:
+        return self.sample.candidate.edit.id
+
+    @property
+    def fit(self) -> bool:
+        """Whether the gain is large enough and every guard holds, so that only chance speaks against the edit."""
+        return not (self.reading.harmful or self.reading.unclear) and self.reading.gain.value >= self.reading.least
+
+    def take_p_value(self) -> None:
+        if self.fit:
+            self.sample.p_value = min(self.sample.p_value, self.reading.gain.p_value() / self.look.part)
+
+    def measurement(self, needed: float) -> Measurement:
+        """``needed`` is what the p-value over all looks must not exceed."""
+        sample, gain, here = self.sample, self.reading.gain, needed * self.look.part
+        return Measurement(
+            edit_id=self.edit_id,
+            quantity=self.reading.quantity,
+            before=self.reading.before,
+            after=self.reading.after,
+            mean_score_before=mean_score(sample.before, sample.inside(False)),
+            mean_score_after=mean_score(sample.after, sample.inside(True)),
+            effect=gain.interval(self.look.level * self.look.part),
+            noise=gain.band(here) if here < 0.5 else 0.0,
+            p_value=gain.p_value(),
+            p_needed=min(1.0, here),
+            change=score_change(sample),
+            guards=self.guards,
+            rollouts=len(sample.strata) + sample.further_rollouts,
+            quality_calls=sample.quality_calls,
+            looks=self.look.number,
+            rollout_ids=tuple(r.id for r in sample.before),
+        )
 
 
 class Critic:
@@ -73,15 +115,19 @@ class Critic:
         pool = RolloutPool(self.rehearsal)
         samples = [Sample(candidate, arms_of(candidate)) for candidate in candidates]
         findings: dict[str, Finding] = {}
+        passed: dict[str, Standing] = {}
         done = 0
         for number, size in enumerate(self.config.rollouts, 1):
-            undecided = [s for s in samples if s.candidate.edit.id not in findings]
+            undecided = [s for s in samples if s.candidate.edit.id not in findings | passed]
             if not undecided:
                 break
             look = Look(number, f"{tag}-look{number}", spent(self.config.rollouts)[number - 1], self.config.alpha / passes)
             self._extend(pool, look.tag, undecided, size - done)
             done = size
-            findings |= self._decide(pool, look, samples, undecided)
+            decided, passing = self._decide(look, samples, undecided)
+            findings |= decided
+            passed |= passing
+        findings |= self._confirm(pool, f"{tag}-guards", samples, list(passed.values()))
         return [findings[s.candidate.edit.id] for s in samples]
 
     def _extend(self, pool: RolloutPool, tag: str, samples: Sequence[Sample], size: int) -> None:
@@ -126,43 +172,67 @@ class Critic:
         chosen = rng.choice(len(possible), size=limit, replace=False)
         return Ask(sample.task_id, sample.before, [possible[int(k)] for k in sorted(chosen)])
 
-    def _decide(self, pool: RolloutPool, look: Look, family: Sequence[Sample], samples: Sequence[Sample]) -> dict[str, Finding]:
-        """The findings of this look on the undecided ``samples``; those without one are looked at again."""
-        with_quality = self.rehearsal.quality_source != "off"
-        readings = [read(sample, self.config, with_quality) for sample in samples]
-        fit = [not (r.harmful or r.unclear) and r.gain.value >= r.least for r in readings]
-        for sample, reading, ok in zip(samples, readings, fit, strict=True):
-            if ok:
-                sample.p_value = min(sample.p_value, reading.gain.p_value() / look.part)
+    def _decide(
+        self, look: Look, family: Sequence[Sample], samples: Sequence[Sample]
+    ) -> tuple[dict[str, Finding], dict[str, Standing]]:
+        """The findings of this look on the undecided ``samples``, and those that have passed it; the rest is looked at again."""
+        standings = [Standing(s, look, read(s, self.config, self.rehearsal.quality_source != "off")) for s in samples]
+        for standing in standings:
+            standing.take_p_value()
         needed = self.acceptance.needed([s.p_value for s in family], look.level)
-        passing = [ok and s.p_value <= needed for s, ok in zip(samples, fit, strict=True)]
-        strongest = sorted((k for k, ok in enumerate(passing) if ok), key=lambda k: samples[k].p_value)
-        further = self._sign_guards([samples[k] for k in strongest])
-        clean = [samples[k] for k in strongest if samples[k].candidate.edit.id not in further]
-        further |= confirm(pool, look.tag, clean, self.config, with_quality)
-        best = self._best([samples[k] for k in strongest], [readings[k] for k in strongest], further)
+        passing = [s for s in standings if s.fit and s.sample.p_value <= needed]
+        signs = self._sign_guards([s.sample for s in passing])
+        passed = {s.edit_id: s for s in passing if s.edit_id not in signs}
 
         findings: dict[str, Finding] = {}
-        for sample, reading, passes in zip(samples, readings, passing, strict=True):
-            edit_id = sample.candidate.edit.id
-            guards = (*reading.guards, *further.get(edit_id, ()))
-            measurement = self._measurement(sample, reading, guards, needed * look.part, look)
-            chosen = best.get(sample.task_id)
-            outcome: Outcome
-            if passes and all(g.holds for g in further.get(edit_id, ())):
-                outcome = "accepted" if chosen == edit_id else "inconclusive"
-                words = sentence(outcome, measurement, reading.least, held_back_for=None if chosen == edit_id else chosen)
-            elif passes or reading.harmful or reading.gain.interval(FUTILE).high < reading.least:
-                outcome = "rejected"
-                words = sentence(outcome, measurement, reading.least)
-                sample.p_value = 1.0
-            elif look.number < len(self.config.rollouts):
+        for standing in standings:
+            standing.guards += signs.get(standing.edit_id, ())
+            reading = standing.reading
+            futile = reading.gain.interval(FUTILE).high < reading.least
+            if standing.edit_id in passed:
                 continue
-            else:
-                outcome = "inconclusive"
-                words = sentence(outcome, measurement, reading.least)
-            findings[edit_id] = Finding(outcome=outcome, sentence=words, measurement=measurement)
+            if standing.edit_id in signs or reading.harmful or futile:
+                findings[standing.edit_id] = self._finding("rejected", standing, needed)
+            elif look.number == len(self.config.rollouts):
+                findings[standing.edit_id] = self._finding("inconclusive", standing, needed)
+        return findings, passed
+
+    def _confirm(self, pool: RolloutPool, tag: str, family: Sequence[Sample], passed: Sequence[Standing]) -> dict[str, Finding]:
+        """Confirm what has passed on its guard tasks, as a set, strongest evidence first, and choose one edit per task."""
+        strongest = sorted(passed, key=lambda s: s.sample.p_value)
+        with_quality = self.rehearsal.quality_source != "off"
+        further = confirm(pool, tag, [s.sample for s in strongest], self.config, with_quality)
+        findings: dict[str, Finding] = {}
+        for standing in strongest:
+            standing.guards += further.get(standing.edit_id, ())
+            if not all(g.holds for g in standing.guards):
+                findings[standing.edit_id] = self._finding("rejected", standing, standing.look.level)
+        left = [s for s in strongest if s.edit_id not in findings]
+        if not left:
+            return findings
+        # What fell to its guard tasks no longer makes it easier for the others.
+        needed = self.acceptance.needed([s.p_value for s in family], left[0].look.level)
+        best: dict[str, Standing] = {}
+        for standing in left:
+            if standing.sample.p_value > needed:
+                findings[standing.edit_id] = self._finding("inconclusive", standing, needed)
+                continue
+            task_id = standing.sample.task_id
+            best[task_id] = max(standing, best.get(task_id, standing), key=lambda s: s.reading.gain.value)
+        for standing in left:
+            if standing.edit_id not in findings:
+                chosen = best[standing.sample.task_id]
+                outcome: Outcome = "accepted" if chosen is standing else "inconclusive"
+                findings[standing.edit_id] = self._finding(outcome, standing, needed, chosen.edit_id)
         return findings
+
+    def _finding(self, outcome: Outcome, standing: Standing, needed: float, chosen: str | None = None) -> Finding:
+        measurement = standing.measurement(needed)
+        if outcome == "rejected":
+            standing.sample.p_value = 1.0
+        held_back_for = None if chosen == standing.edit_id else chosen
+        words = sentence(outcome, measurement, standing.reading.least, held_back_for)
+        return Finding(outcome=outcome, sentence=words, measurement=measurement)
 
     def _sign_guards(self, samples: Sequence[Sample]) -> dict[str, tuple[Guard, ...]]:
         """Failed guards by edit id for signs of reward hacking, looked for only in what is about to be accepted."""
@@ -178,68 +248,3 @@ class Critic:
         ]
         signs = iter(self.rehearsal.signs(requests))
         return {s.candidate.edit.id: guards for s in samples if (guards := sign_guards(next(signs), next(signs)))}
-
-    def _best(
-        self, samples: Sequence[Sample], readings: Sequence[Reading], further: dict[str, tuple[Guard, ...]]
-    ) -> dict[str, str]:
-        """Per task the edit with the largest gain among those that are to be accepted."""
-        best: dict[str, tuple[float, str]] = {}
-        for sample, reading in zip(samples, readings, strict=True):
-            edit_id = sample.candidate.edit.id
-            if all(g.holds for g in further.get(edit_id, ())):
-                found = (reading.gain.value, edit_id)
-                best[sample.task_id] = max(found, best.get(sample.task_id, found), key=lambda item: item[0])
-        return {task_id: edit_id for task_id, (_, edit_id) in best.items()}
-
-    def _measurement(self, sample: Sample, reading: Reading, guards: tuple[Guard, ...], needed: float, look: Look) -> Measurement:
-        return Measurement(
-            edit_id=sample.candidate.edit.id,
-            quantity=reading.quantity,
-            before=reading.before,
-            after=reading.after,
-            mean_score_before=mean_score(sample.before, sample.inside(False)),
-            mean_score_after=mean_score(sample.after, sample.inside(True)),
-            effect=reading.gain.interval(look.level * look.part),
-            noise=reading.gain.band(needed) if needed < 0.5 else 0.0,
-            p_value=reading.gain.p_value(),
-            p_needed=min(1.0, needed),
-            change=score_change(sample),
-            guards=guards,
-            rollouts=len(sample.strata) + sample.further_rollouts,
-            quality_calls=sample.quality_calls,
-            looks=look.number,
-            rollout_ids=tuple(r.id for r in sample.before),
-        )
-
-
-def sentence(outcome: Outcome, measurement: Measurement, least: float, held_back_for: str | None = None) -> str:
-    """Why, in one sentence with the numbers."""
-    effect = measurement.effect
-    changed = "by" if measurement.quantity.startswith("informative") else "changed by"
-    found = (
-        f"{measurement.quantity} {changed} {effect.estimate:+.2f} "
-        f"({effect.level:.1%} interval {effect.low:+.2f} to {effect.high:+.2f}) on {measurement.rollouts} fresh rollouts"
-    )
-    failed = [g for g in measurement.guards if not g.holds]
-    harm = "; ".join(broken_words(g) for g in failed if failed_for_certain(g))
-    broken = "; ".join(broken_words(g) for g in failed)
-    against = f"p {measurement.p_value:.2g} where {measurement.p_needed:.2g} was needed"
-    if held_back_for is not None:
-        return f"Held back: {found}, but '{held_back_for}' of the same task gained more and goes first."
-    if outcome == "accepted":
-        return f"Accepted: {found}; guards hold."
-    if outcome == "rejected" and harm:
-        return f"Rejected: {harm}; {found}."
-    if outcome == "rejected":
-        return f"Rejected: {found}; a gain of {least:g} can be ruled out."
-    unclear = (
-        f"that it does no harm is not certain ({broken})" if broken else f"neither a gain nor its absence is certain ({against})"
-    )
-    return f"Inconclusive: {found}; {unclear}, so nothing changes."
-
-
-def broken_words(guard: Guard) -> str:
-    where = f" on task '{guard.task_id}'" if guard.task_id else ""
-    if guard.name.startswith("sign"):
-        return f"{guard.name}{where} rose by {guard.harm.estimate:.2f}, limit {guard.limit:.2f}"
-    return f"{guard.name}{where} fell by {guard.harm.estimate:.2f} (at most {guard.harm.high:.2f}), limit {guard.limit:.2f}"

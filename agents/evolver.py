@@ -25,7 +25,8 @@ from agents.checks import REVERSAL_VISITS, Refused, precheck
 from agents.clock import SharedClock
 from agents.config import EvolverConfig
 from agents.context import CaseFile, RoundContext
-from agents.critic import Critic, Finding
+from agents.critic import Critic
+from agents.findings import Finding
 from agents.heuristics import Proposer
 from agents.neighbours import guard_tasks
 from agents.probes import probe_all

@@ -61,7 +61,7 @@ def confirm(
         coming.setdefault(sample.task_id, sample.candidate.after)
     if not trials:
         return {}
-    pool.roll_out(f"{tag}-guards", [(t.task.task_id, arm, t.needs(arm)) for t in trials for arm in t.arms])
+    pool.roll_out(tag, [(t.task.task_id, arm, t.needs(arm)) for t in trials for arm in t.arms])
     for trial in trials:
         trial.take(pool)
     found: dict[str, list[Guard]] = {}

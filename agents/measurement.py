@@ -182,7 +182,7 @@ class _Groups:
 
 def failed_for_certain(guard: Guard) -> bool:
     """Whether the harm is over the limit and not to be put down to chance."""
-    return not guard.holds and guard.harm.estimate > guard.limit and guard.harm.low > 0
+    return not guard.holds and guard.harm.estimate >= guard.limit and guard.harm.low > 0
 
 
 def guard(name: str, harm: Estimate, limit: float, task_id: str | None = None) -> Guard:
