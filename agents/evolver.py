@@ -238,7 +238,7 @@ class HarnessEvolver:
     def _guarded(self, state: CaseState, role: Callable[[Case, CaseFile], Case]) -> Case:
         """Run a role on a case. A role that fails leaves its case a counted no-op."""
         case = Case.model_validate(state["case"])
-        file = self._file(RoundContext.model_validate(state["context"]), case)
+        file = self.file(RoundContext.model_validate(state["context"]), case)
         try:
             return role(case, file)
         except FAILURES as failure:
@@ -247,9 +247,10 @@ class HarnessEvolver:
     def _open(self, state: RoundState) -> tuple[list[Case], dict[str, CaseFile]]:
         context = RoundContext.model_validate(state["context"])
         cases = [c for c in load(state) if c.status == "open"]
-        return cases, {c.task_id: self._file(context, c) for c in cases}
+        return cases, {c.task_id: self.file(context, c) for c in cases}
 
-    def _file(self, context: RoundContext, case: Case) -> CaseFile:
+    def file(self, context: RoundContext, case: Case) -> CaseFile:
+        """What the roles see of a case."""
         if case.task_id not in self._evidence:
             self._recall([case.task_id])
         evidence = self._evidence[case.task_id]

@@ -1,6 +1,6 @@
 """How often the critic errs: planted edits of known truth, decided many times, by the critic and by three weaker ones.
 
-python -m benchmarks.critic [--seeds 200] [--looks 12,24,48] [--proposals 20]
+python -m benchmarks.critic [--seeds 200] [--looks 12,24,48] [--only edits|choosing|rounds|lab]
 
 Every decision is taken with fresh rollouts of a simulated policy (``benchmarks.planted``). Prints, per kind of edit, how many were
 accepted with an interval (Clopper and Pearson 1934), and the rollouts a decision took. The weaker critics:
@@ -11,12 +11,15 @@ accepted with an interval (Clopper and Pearson 1934), and the rollouts a decisio
 
 The second table is about choosing: of several criteria, none of them a gain, the proposer offers the one that looks best on the group
 of 8 it has seen, as proposers do. The third takes whole rounds: half of their edits help, half are A/A or neutral, and of
-those that were accepted the share that should not have been is averaged over rounds.
+those that were accepted the share that should not have been is averaged over rounds. The last takes edits of the laboratory's tasks on
+its policy (``benchmarks.planted_lab``).
 """
 
 import argparse
+import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import beta
@@ -140,13 +143,36 @@ def table_of_rounds(config: CriticConfig, rounds: int, size: int, passes: int) -
         )
 
 
+def table_of_the_lab(config: CriticConfig, tasks: int, passes: int) -> None:
+    """Planted edits on the laboratory's policy, by what they are truly worth."""
+    from benchmarks.frozen import FrozenLab
+    from benchmarks.planted_lab import HELPFUL, TRUTH, run
+
+    with tempfile.TemporaryDirectory() as folder:
+        lab = FrozenLab(Path(folder) / "run")
+        rows = run(lab, config, tasks, passes)
+        lab.close()
+    groups = {
+        "A/A": [r for r in rows if r[0] == "A/A"],
+        "true gain at most 0": [r for r in rows if r[0] != "A/A" and r[1] <= 0],
+        f"true gain of {HELPFUL:g} or more": [r for r in rows if r[1] >= HELPFUL],
+    }
+    print(f"\nIn the laboratory, {tasks} tasks; true gains from {TRUTH} rollouts per group and a Q without error:\n")
+    print("| edits | number | accepted | 95 % interval | mean alone |\n|---|---|---|---|---|")
+    for name, part in groups.items():
+        k, n = sum(r[2] for r in part), len(part)
+        low, high = bounds(k, n)
+        print(f"| {name} | {n} | {k / n:.1%} | {low:.1%} to {high:.1%} | {sum(r[3] for r in part) / n:.0%} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=200, help="decisions per planted edit")
     parser.add_argument("--looks", default="", help="rollouts at each look, as 12,24,48 (default: the default config)")
     parser.add_argument("--passes", type=int, default=1, help="passes of a round over which its error rate is split")
     parser.add_argument("--proposals", type=int, default=12, help="criteria to choose from")
-    parser.add_argument("--only", choices=("edits", "choosing", "rounds"))
+    parser.add_argument("--only", choices=("edits", "choosing", "rounds", "lab"))
+    parser.add_argument("--tasks", type=int, default=40, help="tasks of the laboratory")
     arguments = parser.parse_args()
     looks = {"rollouts": tuple(int(n) for n in arguments.looks.split(","))} if arguments.looks else {}
     config = CriticConfig(**looks)
@@ -156,6 +182,8 @@ def main() -> None:
         table_of_choosing(config, arguments.seeds, arguments.proposals, arguments.passes)
     if arguments.only in (None, "rounds"):
         table_of_rounds(config, max(1, arguments.seeds // 4), 12, arguments.passes)
+    if arguments.only in (None, "lab"):
+        table_of_the_lab(config, arguments.tasks, arguments.passes)
 
 
 if __name__ == "__main__":

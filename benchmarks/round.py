@@ -1,9 +1,10 @@
 """How a round's wall time grows with its tasks: 16 tasks against 1, in the laboratory with its policy frozen.
 
-python -m benchmarks.round [--tasks 16] [--repeats 3]
+python -m benchmarks.round [--tasks 16]
 
-Prints the ratio with rules and heuristics, where the rollouts are what takes time, and with attributor and proposer that take 500 ms for
-a call, as a model would. Each measurement is the median of several rounds over different tasks.
+Every task is evolved in a round of its own, then all of them in one. A round should take about as long as its longest chain, which is the
+longest of the single rounds. Once with rules and heuristics, where the rollouts are what takes time, and once with attributor and
+proposer that take 500 ms for a call, as a model would.
 """
 
 import argparse
@@ -35,36 +36,32 @@ class SlowProposer(HeuristicProposer):
         return super().propose(case, attribution, new_id, count)
 
 
-def measure(lab: FrozenLab, tasks: int, repeats: int, slow: bool) -> tuple[float, float, float]:
-    """Median seconds of a round over ``tasks`` tasks, of its generation, and its rollouts."""
-    seconds, generating, rollouts = [], [], []
-    for repeat in range(repeats):
-        ids = lab.some(tasks, seed=repeat)
-        evolver = lab.evolver(attributor=SlowAttributor(), proposer=SlowProposer()) if slow else lab.evolver()
-        before = lab.rehearsal.progress.seconds["rehearse"]
-        start = time.perf_counter()
-        lab.round(evolver, ids, 1000 * tasks + repeat, step=1, apply=False)
-        seconds.append(time.perf_counter() - start)
-        generating.append(lab.rehearsal.progress.seconds["rehearse"] - before)
-        rollouts.append(lab.rehearsal.rollouts)
-    return statistics.median(seconds), statistics.median(generating), statistics.median(rollouts)
+def measure(lab: FrozenLab, task_ids: list[str], number: int, slow: bool) -> tuple[float, float, int]:
+    """Seconds of a round over these tasks, of its generation, and its rollouts."""
+    evolver = lab.evolver(attributor=SlowAttributor(), proposer=SlowProposer()) if slow else lab.evolver()
+    before = lab.rehearsal.progress.seconds["rehearse"]
+    start = time.perf_counter()
+    lab.round(evolver, task_ids, number, step=1, apply=False)
+    return time.perf_counter() - start, lab.rehearsal.progress.seconds["rehearse"] - before, lab.rehearsal.rollouts
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, default=16)
-    parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         lab = FrozenLab(Path(folder) / "run")
-        lab.visit(sorted(lab.tasks), 0)
-        print("| roles | 1 task | " + f"{arguments.tasks} tasks | ratio | of which generation |\n|---|---|---|---|---|")
+        ids = lab.some(arguments.tasks)
+        lab.visit(ids, 0)
+        measure(lab, ids[:1], 1, slow=False)  # what is loaded at first use counts for no round
+        print(f"| roles | 1 task, mean | 1 task, longest | {arguments.tasks} tasks | ratio to the longest | to the mean |")
+        print("|---|---|---|---|---|---|")
         for slow, name in ((False, "rules and heuristics"), (True, "models of 500 ms")):
-            one, _, few = measure(lab, 1, arguments.repeats, slow)
-            many, generation, rollouts = measure(lab, arguments.tasks, arguments.repeats, slow)
+            ones = [measure(lab, [i], 10 + k, slow)[0] for k, i in enumerate(ids)]
+            many, generation, rollouts = measure(lab, ids, 2, slow)
             print(
-                f"| {name} | {one:.1f} s ({few:.0f} rollouts) | {many:.1f} s ({rollouts:.0f} rollouts) | {many / one:.1f} "
-                f"| {generation / many:.0%} |",
+                f"| {name} | {statistics.mean(ones):.1f} s | {max(ones):.1f} s | {many:.1f} s ({rollouts} rollouts, "
+                f"{generation / many:.0%} generation) | {many / max(ones):.1f} | {many / statistics.mean(ones):.1f} |",
                 flush=True,
             )
         lab.close()
