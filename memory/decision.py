@@ -82,7 +82,7 @@ class Probe(Noun):
 
     ``full_hint``: guidance that says all of what the blind criteria want, which no edit may; ``before`` and ``after`` are the pass
     rates of these criteria, weighted by points, without and with it. ``quality``: the policy's responses against the reference
-    answer or its own hinted responses; ``before`` is the share that Q does not place below them. ``helps`` is the finding, None
+    answer; ``before`` is the share that Q does not place below it. ``helps`` is the finding, None
     where the probe could not tell.
     """
 

@@ -57,9 +57,16 @@ def costs(config: RunConfig, train: Sequence[Task], heldout: Sequence[Task]) -> 
     settings, evolver = config.train, config.evolver
     rollouts = settings.steps * settings.tasks_per_step * settings.group_size
     rounds = (settings.steps - 1) // evolver.every if evolver.enabled else 0
-    candidates = rounds * evolver.max_tasks * (1 + evolver.revisions)
-    # A task rewrite needs two full groups, the most of any edit.
-    rehearsal = candidates * 2 * evolver.critic.rollouts[-1]
+    if evolver.enabled and evolver.cold_start:
+        rounds += 1
+    candidates = rounds * evolver.max_tasks * (1 + evolver.revisions) * evolver.proposals
+    # A task rewrite needs two full groups, the most of any edit; each may be confirmed on guard tasks.
+    per_candidate_rollouts = 2 * evolver.critic.rollouts[-1] + 2 * evolver.critic.guard_tasks * evolver.critic.guard_rollouts
+    probes = rounds * evolver.max_tasks * 2 * evolver.probe_rollouts
+    calibration = evolver.cold_start * settings.group_size if evolver.enabled else 0
+    rehearsal = candidates * per_candidate_rollouts + probes + calibration
+    if evolver.budget.run.rollouts is not None:
+        rehearsal = min(rehearsal, evolver.budget.run.rollouts)
     evaluations = 2 + ((settings.steps - 1) // config.evaluation.every if config.evaluation.every else 0)
     judged = sum(c.kind != "rule" for t in train for c in t.rubric) / len(train)
     pairs = min(config.quality.pairs_per_group, settings.group_size * (settings.group_size - 1) // 2)

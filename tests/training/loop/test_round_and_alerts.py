@@ -1,4 +1,4 @@
-"""Which tasks a round looks at, what hindsight observes, and when a person is told."""
+"""Which tasks a round looks at, and when a person is told."""
 
 import pytest
 
@@ -10,7 +10,6 @@ from training.config import parse_config
 from training.evaluate import paired_difference
 from training.loop.alerts import Alerts
 from training.loop.round import flag_tasks, need, rested
-from training.loop.visits import hindsights
 
 GOOD, BLIND = ["alpha beta", "nothing"], ["nothing", "nothing"]
 TASKS = {i: task(i) for i in ("blind", "good", "old")}
@@ -53,18 +52,6 @@ def test_tasks_edited_in_vain_rest_longer():
     twice = [*in_vain, decision(field_edit("blind"), step=11, number=2)]
     assert not rested(visits, twice)
     assert rested(visits, [*twice, decision(field_edit("blind"), "accepted", step=11, number=3)])
-
-
-def test_hindsight_compares_the_visits_around_an_accepted_edit(memory):
-    seen(memory, "blind", BLIND, 1)
-    memory.record(
-        2, decision(field_edit("blind"), "accepted", step=2, gain=0.4), decision(field_edit("blind", edit_id="e2"), step=2)
-    )
-    after, _ = visit(TASKS["blind"], GOOD, [1, 0], 3)
-    (found,) = hindsights(memory, [after])
-    assert (found.edit_id, found.claimed, found.observed) == ("e1", 0.4, 1.0)
-    memory.record(3, found)
-    assert hindsights(memory, [after]) == []
 
 
 def metrics(**changes):
