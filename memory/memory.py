@@ -5,7 +5,8 @@ journal is the same memory. Recall scopes: *last* (the task's last visit), *wind
 *cross_task* (decisions on other tasks nearest by meaning: domain, failure class, criterion text, weighted by hindsight).
 """
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -14,7 +15,7 @@ from memory.decision import Decision, Hindsight
 from memory.edit import PairClass
 from memory.embedding import Embedding
 from memory.harness import Harness, TaskHarness
-from memory.index import Document, MemoryIndex
+from memory.index import ChromaSettings, Document, Kind, MemoryIndex, Step
 from memory.journal import HarnessRecord, Journal, RoundRecord, read_journal
 from memory.rollouts import RolloutStore
 from memory.rundir import RunDir
@@ -70,7 +71,16 @@ class Evidence(Noun):
 class Memory:
     """Views over the journal of one run. Opened by the rank that owns the run directory."""
 
-    def __init__(self, run: RunDir, tasks: Mapping[str, Task], embedding: Embedding, rebuild_index: bool = False):
+    def __init__(
+        self,
+        run: RunDir,
+        tasks: Mapping[str, Task],
+        embedding: Embedding,
+        rebuild_index: bool = False,
+        chroma: ChromaSettings | None = None,
+        say: Callable[[str], None] = warnings.warn,
+        progress: Step = lambda done, total: None,
+    ):
         self.run = run
         self.tasks = tasks
         self.journal = Journal(run.journal)
@@ -83,12 +93,11 @@ class Memory:
         self.rounds: list[RoundRecord] = []
         self._edits: dict[str, Decision] = {}
         self._entries_before: dict[str, TaskHarness] = {}
-        self._task_of: dict[str, str] = {}
-        documents = []
+        self._documents: dict[tuple[str, str], Document] = {}
         for entry in read_journal(run.journal):
-            documents += self._view(entry.record)
-        self.index = MemoryIndex(run.index, embedding)
-        self.index.open(documents, rebuild=rebuild_index)
+            self._view(entry.record)
+        self.index = MemoryIndex(run.index, embedding, chroma, say, progress)
+        self.index.open(lambda: list(self._documents.values()), rebuild=rebuild_index)
 
     def record(self, step: int, *records: Noun) -> None:
         """Append records to the journal and take them into the views and the index."""
@@ -99,15 +108,19 @@ class Memory:
         self.index.add(documents)
 
     def _view(self, record: Noun) -> list[Document]:
+        """Take a record into the views; returns what of it is indexed."""
         match record:
             case Visit():
                 self.visits.setdefault(record.task_id, []).append(record)
-                self._task_of[record.id] = record.task_id
-                return [self._visit_document(record)]
-            case Decision():
-                self.decisions.setdefault(record.edit.task_id, []).append(record)
-                self._edits[record.edit.id] = record
-                return [self._decision_document(record)]
+                return [self._document("task", record.task_id, self.question(record.task_id, "", ()))]
+            case Decision(edit=edit):
+                self.decisions.setdefault(edit.task_id, []).append(record)
+                self._edits[edit.id] = record
+                return [
+                    self._document(
+                        "decision", edit.id, self.question(edit.task_id, edit.claim.pair_class, edit.claim.criterion_ids)
+                    )
+                ]
             case HarnessRecord():
                 for task_id in record.entries:
                     before = self.harness.of(self.tasks[task_id])
@@ -120,17 +133,10 @@ class Memory:
                 self.rounds.append(record)
         return []
 
-    def _visit_document(self, visit: Visit) -> Document:
-        text = self.question(visit.task_id, worst_class(visit), tuple(c.criterion_id for c in visit.criteria))
-        return Document(id=visit.id, text=text, metadata={"kind": "visit", "task_id": visit.task_id, "step": visit.step})
-
-    def _decision_document(self, decision: Decision) -> Document:
-        edit = decision.edit
-        return Document(
-            id=edit.id,
-            text=self.question(edit.task_id, edit.claim.pair_class, edit.claim.criterion_ids),
-            metadata={"kind": "decision", "task_id": edit.task_id, "step": decision.step, "outcome": decision.outcome},
-        )
+    def _document(self, kind: Kind, document_id: str, text: str) -> Document:
+        document = Document(kind=kind, id=document_id, text=text)
+        self._documents[kind, document_id] = document
+        return document
 
     def question(self, task_id: str, pair_class: PairClass | str, criterion_ids: Sequence[str]) -> str:
         """What is looked up by meaning: domain, failure class and the texts of the criteria concerned."""
@@ -139,32 +145,34 @@ class Memory:
         texts = [c.text for c in rubric if not criterion_ids or c.id in criterion_ids]
         return "\n".join([task.domain, str(pair_class), *texts])
 
-    def recall(
-        self, task_id: str, scopes: Sequence[Scope], window: int, neighbours: int, pair_class: PairClass | None = None
-    ) -> Evidence:
-        """Evidence on a task that has been visited at least once.
+    def recall(self, task_id: str, scopes: Sequence[Scope], window: int, neighbours: int) -> Evidence:
+        """Evidence on one task; see ``recall_all``."""
+        return self.recall_all([task_id], scopes, window, neighbours)[task_id]
+
+    def recall_all(self, task_ids: Sequence[str], scopes: Sequence[Scope], window: int, neighbours: int) -> dict[str, Evidence]:
+        """Evidence on tasks that have been visited at least once, with one question to the index for all of them.
 
         Args:
             scopes: which scopes to use; ``last`` is always part of the answer.
             window: visits of the task to recall under ``window``.
             neighbours: decisions on other tasks to recall under ``cross_task``.
         """
-        visits = self.visits[task_id]
-        since = visits[-window:][0].step
-        near: list[Neighbour] = []
-        if "cross_task" in scopes:
-            near = self._neighbours(task_id, pair_class or worst_class(visits[-1]), neighbours)
-        decisions = [d for d in self.decisions.get(task_id, ()) if "window" in scopes and d.step >= since]
-        faded = self.faded(task_id) if "window" in scopes else []
-        seen = {d.edit.id: self.hindsight[d.edit.id] for d in (*decisions, *faded) if d.edit.id in self.hindsight}
-        return Evidence(
-            task_id=task_id,
-            visits=tuple(visits[-window:] if "window" in scopes else visits[-1:]),
-            decisions=tuple(decisions),
-            neighbours=tuple(near),
-            faded=tuple(faded),
-            hindsight=seen,
-        )
+        near = self._neighbours(task_ids, neighbours) if "cross_task" in scopes else [[] for _ in task_ids]
+        found = {}
+        for task_id, others in zip(task_ids, near, strict=True):
+            visits = self.visits[task_id]
+            since = visits[-window:][0].step
+            decisions = [d for d in self.decisions.get(task_id, ()) if "window" in scopes and d.step >= since]
+            faded = self.faded(task_id) if "window" in scopes else []
+            found[task_id] = Evidence(
+                task_id=task_id,
+                visits=tuple(visits[-window:] if "window" in scopes else visits[-1:]),
+                decisions=tuple(decisions),
+                neighbours=tuple(others),
+                faded=tuple(faded),
+                hindsight={d.edit.id: self.hindsight[d.edit.id] for d in (*decisions, *faded) if d.edit.id in self.hindsight},
+            )
+        return found
 
     def faded(self, task_id: str) -> list[Decision]:
         """The task's last accepted edit, if its gain has gone: seen at ``FADED_VISITS`` visits, and at most ``FADED`` of what was
@@ -175,16 +183,10 @@ class Memory:
             return []
         return accepted[-1:]
 
-    def recall_all(self, task_ids: Sequence[str], scopes: Sequence[Scope], window: int, neighbours: int) -> dict[str, Evidence]:
-        """Evidence on several tasks, each visited at least once."""
-        return {task_id: self.recall(task_id, scopes, window, neighbours) for task_id in task_ids}
-
     def nearest_tasks(self, task_id: str, limit: int) -> list[str]:
         """Other visited tasks, nearest by meaning first."""
-        text = self.question(task_id, "", ())
-        where = {"$and": [{"kind": "visit"}, {"task_id": {"$ne": task_id}}]}
-        near = dict.fromkeys(self._task_of[match.id] for match in self.index.search(text, 8 * limit, where))
-        return list(near)[:limit]
+        (matches,) = self.index.search("task", [self.question(task_id, "", ())], limit + 1)
+        return [m.id for m in matches if m.id != task_id][:limit]
 
     def entry_before(self, edit_id: str) -> TaskHarness | None:
         """The entry of a task as an accepted edit found it; None for an edit that was not applied."""
@@ -197,17 +199,23 @@ class Memory:
         ids = [i for v in visits for i, guided in zip(v.rollout_ids, v.guided, strict=True) if not guided]
         return self.rollouts.get(ids)
 
-    def _neighbours(self, task_id: str, pair_class: str, limit: int) -> list[Neighbour]:
-        last = self.visits[task_id][-1]
-        text = self.question(task_id, pair_class, tuple(c.criterion_id for c in last.criteria))
-        where = {"$and": [{"kind": "decision"}, {"task_id": {"$ne": task_id}}]}
-        near = []
-        for match in self.index.search(text, 4 * limit, where):
-            decision = self._edits[match.id]
-            seen = self.hindsight.get(match.id)
-            near.append(Neighbour(decision=decision, similarity=match.similarity, hindsight=seen.observed if seen else None))
-        near.sort(key=lambda n: (-n.similarity * self._kept(n.decision.edit.id), n.decision.edit.id))
-        return near[:limit]
+    def _neighbours(self, task_ids: Sequence[str], limit: int) -> list[list[Neighbour]]:
+        """Per task the decisions on other tasks nearest to its worst failure, those first that kept their promise."""
+        last = [self.visits[task_id][-1] for task_id in task_ids]
+        texts = [self.question(v.task_id, worst_class(v), tuple(c.criterion_id for c in v.criteria)) for v in last]
+        found = []
+        # More are asked for than needed: those on the task itself fall out, and hindsight changes the order.
+        for task_id, matches in zip(task_ids, self.index.search("decision", texts, 8 * limit), strict=True):
+            near = []
+            for match in matches:
+                decision = self._edits[match.id]
+                if decision.edit.task_id != task_id:
+                    seen = self.hindsight.get(match.id)
+                    observed = seen.observed if seen else None
+                    near.append(Neighbour(decision=decision, similarity=match.similarity, hindsight=observed))
+            near.sort(key=lambda n: (-n.similarity * self._kept(n.decision.edit.id), n.decision.edit.id))
+            found.append(near[:limit])
+        return found
 
     def _kept(self, edit_id: str) -> float:
         """How much an edit counts in recall, from 1/2 for one whose gain has gone to 3/2 for one that kept it in full; 1 unseen."""

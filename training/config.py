@@ -17,6 +17,7 @@ from agents.chat import ChatConfig
 from agents.config import EvolverConfig
 from agents.limits import BudgetSettings, LimitSettings
 from memory.errors import ConfigError, nearest
+from memory.index import ChromaSettings
 from training.tasks.source import TaskSource
 
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -205,6 +206,13 @@ class QualitySettings(Section):
         return "off" if source is False else source
 
 
+class MemorySettings(Section):
+    """The training memory. The journal is always in the run directory."""
+
+    chroma: ChromaSettings = Field(default_factory=ChromaSettings)
+    """Where the index lives."""
+
+
 class EvaluationSettings(Section):
     every: int | None = Field(default=None, ge=1)
     """Steps between held-out evaluations; null: before and after training only."""
@@ -235,6 +243,7 @@ class RunConfig(Section):
     """The model that looks at what the judge has begun to credit."""
     quality: QualitySettings = Field(default_factory=QualitySettings)
     evolver: EvolverConfig = Field(default_factory=EvolverConfig)
+    memory: MemorySettings = Field(default_factory=MemorySettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     """What the run may ask of its endpoints, all roles together."""
     budget: BudgetSettings = Field(default_factory=BudgetSettings)

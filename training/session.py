@@ -20,6 +20,8 @@ from training.judges import load_gold, open_judge, open_quality, open_second
 from training.loop.policy import model_source
 from training.reward.cache import VerdictCache
 
+MANY = 10_000
+"""Records from which building the index is told of while it goes on."""
 VERSIONED = ("harnessrl", "torch", "transformers", "trl", "deepspeed", "langgraph", "chromadb")
 
 
@@ -167,6 +169,12 @@ def run_record(config: RunConfig) -> RunRecord:
     return RunRecord(seed=config.seed, versions={name: version(name) for name in VERSIONED}, prompts=hashes())
 
 
+def say_share(progress, what: str, done: int, total: int) -> None:
+    """A line of progress on long work outside training."""
+    if total >= MANY:
+        progress.say(f"{what}: {done:,} of {total:,} ({done / total:.0%})")
+
+
 class Session:
     """All parts of a run on one rank. ``open_memory`` and ``open_round`` belong to rank 0.
 
@@ -255,7 +263,15 @@ class Session:
 
         coevolution = self.coevolution
         tasks = dict(coevolution.sampler.tasks)
-        coevolution.memory = Memory(self.run, tasks, HashingEmbedding(), rebuild_index)
+        coevolution.memory = Memory(
+            self.run,
+            tasks,
+            HashingEmbedding(),
+            rebuild_index,
+            self.config.memory.chroma,
+            self.progress.say,
+            lambda done, total: say_share(self.progress, "memory index", done, total),
+        )
         if coevolution.memory.journal.seq == 0:
             coevolution.memory.record(0, run_record(self.config))
         coevolution.harness = coevolution.memory.harness

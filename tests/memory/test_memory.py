@@ -85,13 +85,13 @@ def test_hindsight_lifts_what_worked(run):
 def test_an_unclean_end_rebuilds_the_index(run):
     memory = opened(run)
     fill(memory)
-    count = memory.index._collection.count()
+    count = memory.index.count()
     memory.index.add([])  # the process dies here: no close, the marker stays
     memory.index._client.close()
     assert memory.index.marker.exists()
     (run.index / "chroma.sqlite3").write_bytes(b"broken by the crash")
     again = opened(run)
-    assert again.index._collection.count() == count
+    assert again.index.count() == count
     assert again.recall("t", ("cross_task",), 1, 4).neighbours
     again.close()
     assert not again.index.marker.exists()
@@ -99,7 +99,7 @@ def test_an_unclean_end_rebuilds_the_index(run):
 
 def test_an_empty_memory_finds_nothing(run):
     memory = opened(run)
-    assert memory.index.search("anything", 5) == []
+    assert memory.index.search("decision", ["anything"], 5) == [[]]
     memory.close()
 
 
