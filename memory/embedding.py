@@ -5,7 +5,9 @@ It catches shared vocabulary and word forms, not synonyms. ``embed()`` is the se
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -27,18 +29,22 @@ class HashingEmbedding:
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
-            for feature, weight in _features(text):
-                digest = hashlib.blake2b(feature.encode(), digest_size=8).digest()
-                number = int.from_bytes(digest, "big")
-                # The sign bit makes collisions cancel on average (Weinberger et al. 2009, feature hashing).
-                row[number % DIMENSIONS] += weight if number >> 63 else -weight
+            for word, times in Counter(re.findall(r"\w+", text.lower())).items():
+                places, weights = _features(word)
+                np.add.at(row, places, weights * np.float32(times))
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.divide(vectors, norms, out=vectors, where=norms > 0)
 
 
-def _features(text: str):
-    for word in re.findall(r"\w+", text.lower()):
-        yield f"w:{word}", 1.0
-        padded = f" {word} "
-        for i in range(len(padded) - 2):
-            yield f"c:{padded[i : i + 3]}", 0.3
+@lru_cache(maxsize=100_000)
+def _features(word: str) -> tuple[np.ndarray, np.ndarray]:
+    """Places and weights of a word and its character trigrams."""
+    padded = f" {word} "
+    features = [(f"w:{word}", 1.0), *((f"c:{padded[i : i + 3]}", 0.3) for i in range(len(padded) - 2))]
+    places, weights = [], []
+    for feature, weight in features:
+        number = int.from_bytes(hashlib.blake2b(feature.encode(), digest_size=8).digest(), "big")
+        places.append(number % DIMENSIONS)
+        # The sign bit makes collisions cancel on average (Weinberger et al. 2009, feature hashing).
+        weights.append(weight if number >> 63 else -weight)
+    return np.array(places), np.array(weights, dtype=np.float32)
