@@ -295,6 +295,9 @@ class Session:
         rehearsal = FrozenPolicyRehearsal(self.config, tasks, co.speaker, co.judge, co.quality, memory.rollouts, self.progress)
         spending = Spending(settings.budget, rehearsal, self.traffic)
         spending.paid_before = co.ledger.paid_before(ROLES)
+        rounds = sqlite3.connect(self.run.rounds, check_same_thread=False)
+        # A killed process loses nothing that way; only a power cut could cost the last answers of a round, which are then asked again.
+        rounds.execute("PRAGMA synchronous=NORMAL")
         evolver = HarnessEvolver(
             settings,
             memory,
@@ -302,7 +305,7 @@ class Session:
             self.proposer,
             Critic(settings.critic, rehearsal),
             validate,
-            SqliteSaver(sqlite3.connect(self.run.rounds, check_same_thread=False)),
+            SqliteSaver(rounds),
             spending.reached,
         )
         return EvolverRound(self.config, memory, evolver, evolver_tool(evolver), rehearsal, spending, self.progress)

@@ -1,6 +1,8 @@
 """The evolver's graph: bounded, resumable, and never an edit without a measurement."""
 
 import sqlite3
+import threading
+import time
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
@@ -15,12 +17,14 @@ from agents.critic import Critic
 from agents.evolver import HarnessEvolver
 from agents.heuristics import HeuristicProposer
 from agents.tool import evolver_tool
-from memory.edit import AddField, Claim, Edit
+from memory.decision import Hindsight
+from memory.edit import AddField, Claim, Edit, apply
 from memory.embedding import HashingEmbedding
 from memory.harness import GuidanceField
+from memory.journal import HarnessRecord
 from memory.memory import Memory
 from memory.rundir import RunDir
-from tests.builders import SimulatedRehearsal, criterion, task, visit
+from tests.builders import SimulatedRehearsal, criterion, decision, task, visit
 from training.reward.rules import validate
 
 BLIND = task("blind", criterion("rare", points=3), criterion("alpha"))
@@ -217,3 +221,108 @@ def test_the_tool_takes_and_gives_plain_data(memory):
     answer = tool.invoke({"context": CONTEXT.model_dump(), "task_ids": ["easy"], "thread": "t"})
     assert isinstance(answer, dict)
     assert RoundResult.model_validate(answer).entries["easy"].level == 0.5
+
+
+class Meeting(RuleAttributor):
+    """Answers only when both tasks are being attributed at the same moment."""
+
+    def __init__(self):
+        self.barrier = threading.Barrier(2, timeout=20)
+
+    def attribute(self, case):
+        self.barrier.wait()
+        return super().attribute(case)
+
+
+def test_tasks_attribute_at_the_same_time(memory):
+    result = evolver(memory, attributor=Meeting(), revisions=0).run(CONTEXT, ["blind", "easy"], "t")
+    assert all(c.attribution for c in result.cases)
+
+
+class DyingAtTheThird(HeuristicProposer):
+    def __init__(self, asked):
+        self.asked = asked
+
+    def propose(self, case, attribution, new_id, count):
+        if case.task.id == "noisy" and "noisy" not in self.asked:
+            while len(self.asked) < 2:
+                time.sleep(0.01)
+            time.sleep(0.2)  # so that the others' answers are on disk
+            raise Killed
+        self.asked.append(case.task.id)
+        return super().propose(case, attribution, new_id, count)
+
+
+def test_a_round_killed_between_two_proposals_asks_nobody_twice(memory, tmp_path):
+    def saver():
+        return SqliteSaver(sqlite3.connect(tmp_path / "rounds.sqlite", check_same_thread=False))
+
+    tasks = ["blind", "easy", "noisy"]
+    asked: list[str] = []
+    with pytest.raises(Killed):
+        evolver(memory, DyingAtTheThird(asked), checkpointer=saver(), revisions=0).run(CONTEXT, tasks, "thread")
+    assert sorted(asked) == ["blind", "easy"]
+    again: list[str] = ["noisy"]
+    result = evolver(memory, DyingAtTheThird(again), checkpointer=saver(), revisions=0).run(CONTEXT, tasks, "thread")
+    assert again == ["noisy", "noisy"], "what the others had answered is not asked again"
+    assert result.entries == evolver(memory, revisions=0).run(CONTEXT, tasks, "x").entries
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 100])
+def test_a_spent_budget_ends_the_round_without_an_edit_that_was_not_measured(memory, allowed):
+    asked = []
+
+    def spent():
+        asked.append(1)
+        return "evolver.budget.round.rollouts=10 is used up (12 spent)" if len(asked) > allowed else None
+
+    built = evolver(memory)
+    built.spent = spent
+    result = built.run(CONTEXT, ["blind", "easy"], "t")
+    if allowed == 100:
+        assert {c.failure for c in result.cases} == {None}
+        return
+    assert {c.failure for c in result.cases} == {"evolver.budget.round.rollouts=10 is used up (12 spent)"}
+    assert result.entries == {}
+    assert (built.critic.rehearsal.rolled_out == 0) == (allowed == 0)
+
+
+def test_a_probe_is_made_once_and_kept_with_the_attribution(memory):
+    result = evolver(memory, Stubborn(), revisions=2).run(CONTEXT, ["blind"], "t")
+    case = outcome_of(result, "blind")
+    assert [p.kind for p in case.probes] == ["full_hint"]
+    assert case.attribution.probes == case.probes
+    assert evolver(memory, probe_rollouts=0).run(CONTEXT, ["blind"], "u").cases[0].probes == ()
+
+
+def test_at_most_as_many_candidates_as_configured_each_of_its_own_kind(memory):
+    for count in (1, 3):
+        result = evolver(memory, proposals=count, revisions=0).run(CONTEXT, ["noisy", "easy"], f"t{count}")
+        for case in result.cases:
+            kinds = [d.edit.operation.op for d in case.decisions]
+            assert len(kinds) == len(set(kinds)) <= count
+
+
+def faded(memory):
+    """`blind` with an accepted hint whose gain has gone."""
+    hint = Edit(
+        id="old", task_id="blind", operation=AddField(field=GuidanceField(id="old", text="think of fruit")),
+        claim=Claim(pair_class="blind", criterion_ids=("rare",), reason="r"), proposer="test",
+    )  # fmt: skip
+    memory.record(9, decision(hint, "accepted", step=9, gain=0.6))
+    entry = apply(hint, memory.harness.of(BLIND))
+    memory.record(9, HarnessRecord(version=1, edit_ids=("old",), entries={"blind": entry}))
+    for step in (10, 11, 12):
+        v, _ = visit(BLIND, ["alpha", "nothing"] * 2, [1, 0] * 2, step=step)
+        memory.record(step, v)
+    memory.record(12, Hindsight(edit_id="old", visit_id="v12-blind", pair_class="blind", claimed=0.6, observed=0.0, visits=3))
+
+
+def test_a_faded_edit_is_first_proposed_for_reversal_and_measured_like_any_edit(memory):
+    faded(memory)
+    case = evolver(memory).run(CONTEXT.model_copy(update={"step": 13}), ["blind"], "t").cases[0]
+    first = case.decisions[0]
+    assert (first.edit.operation.op, first.edit.reverses, first.edit.proposer) == ("retire_field", "old", "hindsight")
+    assert "has gone" in first.edit.claim.reason
+    assert first.measurement is not None or first.sentence.startswith("Refused")
+    assert [d.edit.reverses for d in case.decisions].count("old") == 1

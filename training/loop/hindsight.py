@@ -29,7 +29,7 @@ def hindsights(memory: Memory, visits: Sequence[Visit], flat_share: float) -> li
         # A round comes at the start of its step, so a visit of the same step has seen the edit.
         since = [v for v in known if v.step >= latest.step]
         before = [v for v in known if v.step < latest.step][-VISITS:]
-        if len(since) <= VISITS and before:
+        if before and 0 < len(since) <= VISITS:
             found.append(_observed(memory, latest, before, since, flat_share))
     return found
 

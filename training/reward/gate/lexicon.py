@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
+from functools import lru_cache
 
 FUNCTION = frozenset(
     """
@@ -179,8 +180,14 @@ _SENTENCE_END = re.compile(r"[.!?;。！？；।۔\n]+")
 
 def tokens(text: str) -> list[str]:
     """The words of ``text`` in lower case, ``camelCase`` split; where a script writes no spaces, its characters."""
+    return list(_tokens(text))
+
+
+@lru_cache(maxsize=4096)
+def _tokens(text: str) -> tuple[str, ...]:
+    """Several signs and checks look at the same responses, prompts and criteria within a step."""
     plain = unicodedata.normalize("NFKC", _HUMP.sub(" ", text)).replace("’", "'")
-    return _TOKEN.findall(plain.casefold())
+    return tuple(_TOKEN.findall(plain.casefold()))
 
 
 def stem(word: str) -> str:
