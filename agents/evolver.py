@@ -14,9 +14,7 @@ the round is done.
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Literal
-
-from langgraph.types import Command, Send
+from typing import Any, Literal
 
 from agents.attribution import Attributor, InventedIds
 from agents.case import Case, CaseState, RoundResult, RoundState, dump, load, result, start
@@ -140,8 +138,10 @@ class HarnessEvolver:
         found = probe_all(self.critic.rehearsal, tag, list(files.values()), self.config.probe_rollouts)
         return {"cases": dump(*(c.with_(probes=(*c.probes, *found[c.task_id])) for c in cases if found.get(c.task_id)))}
 
-    def attribute(self, state: CaseState) -> Command[Literal["propose"]]:
-        """Name the failure of one task and the interface that can repair it. A faded edit is looked at first."""
+    def attribute(self, state: CaseState) -> Any:
+        """Name the failure of one task and the interface that can repair it, and send it on. A faded edit is looked at first."""
+        from langgraph.types import Command, Send
+
         case = self._guarded(state, self._attribute)
         onwards = [Send("propose", {**state, "case": case.model_dump(mode="json")})] if case.status == "open" else []
         return Command(update={"cases": dump(case)}, goto=onwards)
@@ -172,7 +172,10 @@ class HarnessEvolver:
 
     # -- edges ---------------------------------------------------------------------------------------------------------------
 
-    def each_open(self, state: RoundState) -> list[Send] | Literal["conclude"]:
+    def each_open(self, state: RoundState) -> Any:
+        """A message to ``attribute`` per open case, or the way to the end."""
+        from langgraph.types import Send
+
         context, cases = state["context"], state["cases"].values()
         return [Send("attribute", {"context": context, "case": c}) for c in cases if c["status"] == "open"] or "conclude"
 

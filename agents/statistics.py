@@ -19,6 +19,8 @@ from memory.visit import PairOrder
 DRAWS = 20000
 """Draws of a posterior behind a probability, enough to tell one of a few ten-thousandths."""
 
+LARGEST = 2.0
+"""No difference of shares, or of agreements in [-1, 1], is larger."""
 HALF = 0.5
 """Rollouts within which a share is not known, as in a continuity correction: a group whose rollouts are all alike is not certain."""
 
@@ -37,12 +39,13 @@ class Estimate:
 
     def band(self, p: float) -> float:
         """The difference that chance alone exceeds with probability ``p``."""
-        return float(-stdtrit(self.freedom, p)) * self.error
+        return min(LARGEST, float(-stdtrit(self.freedom, p)) * self.error)
 
     def interval(self, tail: float) -> Interval:
         """Two-sided interval that leaves ``tail`` out on each side."""
         half = self.band(tail)
-        return Interval(estimate=self.value, low=self.value - half, high=self.value + half, level=1 - 2 * tail)
+        low, high = max(-LARGEST, self.value - half), min(LARGEST, self.value + half)
+        return Interval(estimate=self.value, low=low, high=high, level=1 - 2 * tail)
 
 
 def jackknife(statistic: Callable[[np.ndarray], np.ndarray], strata: Sequence[int]) -> Estimate:
@@ -57,7 +60,7 @@ def jackknife(statistic: Callable[[np.ndarray], np.ndarray], strata: Sequence[in
     values = statistic(np.vstack([np.ones(size), 1 - np.eye(size)]))
     whole, without = values[0], np.where(np.isnan(values[1:]), values[0], values[1:])
     if np.isnan(whole):
-        return Estimate(value=0.0, error=np.inf, freedom=1.0)
+        return Estimate(value=0.0, error=LARGEST, freedom=1.0)
     variance = spread = 0.0
     for stratum in np.unique(groups):
         part = without[groups == stratum]

@@ -264,3 +264,18 @@ def test_importing_the_packages_takes_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_calibration_split_fills_the_memory_before_the_first_step(finished):
+    """The smoke run starts cold: four tasks are visited and the first round is held before anything is trained."""
+    directory, _ = finished
+    entries = list(read_journal(directory / "journal.jsonl"))
+    split = [e.record for e in entries if e.kind == "visit" and "cold-start" in e.record.id]
+    assert len(split) == 4
+    assert all(not any(v.guided) and v.step == 0 for v in split)
+    kinds = [(e.kind, e.step) for e in entries]
+    first_training_visit = next(k for k, e in enumerate(entries) if e.kind == "visit" and "cold-start" not in e.record.id)
+    assert kinds.index(("round", 0)) < first_training_visit
+    rounds = [e.record for e in entries if e.kind == "round"]
+    assert rounds[0].rollouts > 0
+    assert set(rounds[0].task_ids) <= {v.task_id for v in split}
