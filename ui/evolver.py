@@ -130,6 +130,10 @@ def _words(run: RunView, remembered: Remembered) -> None:
     if attribution:
         st.text(plain(f"{attribution.pair_class}, repaired through {INTERFACES[attribution.interface]}: {attribution.reason}"))
         st.caption(f"by {escaped(attribution.author)}")
+        for probe in attribution.probes:
+            st.text(plain(f"Probe ({probe.kind.replace('_', ' ')}): {probe.sentence}"))
+        if attribution.overruled:
+            st.text(plain(f"The rules would have said: {attribution.overruled}"))
     else:
         st.text("Not recorded; the round's record is missing.")
     st.caption("Claim of the edit")
@@ -139,21 +143,21 @@ def _words(run: RunView, remembered: Remembered) -> None:
         before, after = found.mean_score_before, found.mean_score_after
         scores = f", mean score {before:.2f} → {after:.2f}" if before is not None and after is not None else ""
         st.caption(f"{found.rollouts} rollouts, {found.quality_calls} quality calls, looks: {found.looks}{scores}")
+        if found.p_needed:
+            st.caption(f"p {found.p_value:.2g} where {found.p_needed:.2g} was needed")
     hindsight = run.hindsight.get(edit.id)
     if hindsight:
         st.caption("Hindsight")
-        promised = f"; the measurement promised {hindsight.claimed:+.2f} on {found.quantity}" if found else ""
-        st.text(plain(f"At the next visit the {hindsight.pair_class} share {fell(hindsight.observed)}{promised}."))
+        over = "the visit" if hindsight.visits == 1 else f"{hindsight.visits} visits"
+        on = f" on {found.quantity}" if found else ""
+        st.text(
+            plain(f"Over {over} since then {hindsight.observed:+.2f}{on}; the measurement promised {hindsight.claimed:+.2f}.")
+        )
     elif decision.outcome == "accepted":
         st.caption("Hindsight: the task was not visited again yet.")
     _revisions(run, remembered)
     _recalled(run, remembered)
     st.button("Open the task", key=f"open-task-{remembered.seq}", on_click=go, kwargs={"page": "Tasks", "task": edit.task_id})
-
-
-def fell(observed: float) -> str:
-    """An observed fall of a share in words."""
-    return f"{'fell' if observed >= 0 else 'rose'} by {100 * abs(observed):.0f} points"
 
 
 def _revisions(run: RunView, remembered: Remembered) -> None:

@@ -24,7 +24,8 @@ ROOM_FOR_NAME = 0.16
 
 
 def effect_spec(decision: Decision, hindsight: Hindsight | None) -> dict[str, Any]:
-    """Effect, guards and hindsight against zero; right is better, so a guard's harm points left towards its limit."""
+    """Effect, guards and hindsight against zero; right is better, so a guard's harm points left towards its limit. The effect lies on
+    the band within which an unchanged harness would fall by chance."""
     rows = effect_rows(decision, hindsight)
     ends = [abs(row[end]) for row in rows for end in ("low", "high", "limit") if row[end] is not None]
     reach = 1.2 * max(0.05, *ends)
@@ -56,6 +57,11 @@ def effect_spec(decision: Decision, hindsight: Hindsight | None) -> dict[str, An
         "height": ROW * len(rows) + FRAME,
         "encoding": {"y": y, "tooltip": tips},
         "layer": [
+            {
+                "transform": [{"filter": "datum.noise > 0"}],
+                "mark": {"type": "bar", "height": 26, "color": ink(), "opacity": 0.14},
+                "encoding": {"x": {"field": "noise_low", **x}, "x2": {"field": "noise"}},
+            },
             {
                 "mark": {"type": "rule", "color": ink(), "strokeWidth": 1.5, "opacity": 0.6},
                 "encoding": {"x": {"datum": 0, **x}, "y": None},
@@ -91,23 +97,25 @@ def effect_rows(decision: Decision, hindsight: Hindsight | None) -> list[dict[st
     found = decision.measurement
     if found is None:
         return []
-    rows = [_row(found.quantity, "effect", found.effect)]
+    rows = [_row(found.quantity, "effect", found.effect, noise=found.noise)]
     for guard in found.guards:
         harm = guard.harm
         change = Interval(estimate=-harm.estimate, low=-harm.high, high=-harm.low, level=harm.level)
-        rows.append(_row(f"guard: {guard.name}", "guard holds" if guard.holds else "guard broken", change, -guard.limit))
+        where = f" on {guard.task_id}" if guard.task_id else ""
+        rows.append(_row(f"guard: {guard.name}{where}", "guard holds" if guard.holds else "guard broken", change, -guard.limit))
     if hindsight is not None:
         seen = Interval(estimate=hindsight.observed, low=hindsight.observed, high=hindsight.observed)
-        rows.append(_row(f"hindsight: less {hindsight.pair_class}", "hindsight", seen))
+        rows.append(_row(f"hindsight, {hindsight.visits} visits", "hindsight", seen))
     return rows
 
 
-def _row(name: str, kind: str, change: Interval, limit: float | None = None) -> dict[str, Any]:
+def _row(name: str, kind: str, change: Interval, limit: float | None = None, noise: float = 0.0) -> dict[str, Any]:
     words = f"{change.estimate:+.2f}"
     if change.low < change.high:
         words += f" ({change.low:+.2f} to {change.high:+.2f})"
     words += {"guard holds": ", holds", "guard broken": ", broken"}.get(kind, "")
     numbers = {"estimate": change.estimate, "low": change.low, "high": change.high, "limit": limit}
+    numbers |= {"noise": noise, "noise_low": -noise}
     return {"name": plain(name), "kind": kind, "words": words, **numbers}
 
 

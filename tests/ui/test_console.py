@@ -97,7 +97,7 @@ def test_a_card_tells_change_measurement_decision_attribution_and_hindsight(synt
     assert "62% of pairs of fever-1 are spurious" in words
     assert "reword criterion" in words
     assert "revision 0" in words
-    assert "spurious share fell by 12 points; the measurement promised +0.30 on useful share" in words
+    assert "since then +0.12 on useful share (agree - spurious); the measurement promised +0.30" in words
     assert ":orange-badge" in words or "c rubric criteria" in words
     assert app.code[0].value == (
         "- [+5] States the main cause of a fever  (c1)\n+ [+5] Names infection as the usual cause of a fever  (c1)"
