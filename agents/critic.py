@@ -10,8 +10,8 @@ in ``agents.measurement``; how strong the evidence must be in ``agents.acceptanc
 - otherwise the next look, and after the last *inconclusive*: nothing changes.
 
 What passes is first looked through for signs of reward hacking; after the last look all that has passed is confirmed on its guard
-tasks, as a set (``agents.guards``). Of several accepted edits of one task the one
-with the largest gain is applied, and the others are held back. Assumptions: rollouts are exchangeable within an arm, Q errs
+tasks, as a set (``agents.guards``). A round changes a task once: of its edits that pass at a look the one with the largest gain is
+applied; the others, also those still undecided, are held back. Assumptions: rollouts are exchangeable within an arm, Q errs
 independently of the edit, and looks are judged by their parts of the error rate, which needs nothing of how looks depend.
 """
 
@@ -184,6 +184,7 @@ class Critic:
         signs = self._sign_guards([s.sample for s in passing])
         passed = {s.edit_id: s for s in passing if s.edit_id not in signs}
 
+        first = {s.sample.task_id: s.edit_id for s in passed.values()}
         findings: dict[str, Finding] = {}
         for standing in standings:
             standing.guards += signs.get(standing.edit_id, ())
@@ -193,6 +194,8 @@ class Critic:
                 continue
             if standing.edit_id in signs or reading.harmful or futile:
                 findings[standing.edit_id] = self._finding("rejected", standing, needed)
+            elif standing.sample.task_id in first:  # a round changes a task once: no more rollouts for the others
+                findings[standing.edit_id] = self._finding("inconclusive", standing, needed, first[standing.sample.task_id])
             elif look.number == len(self.config.rollouts):
                 findings[standing.edit_id] = self._finding("inconclusive", standing, needed)
         return findings, passed

@@ -24,7 +24,7 @@ def sentence(outcome: Outcome, measurement: Measurement, least: float, held_back
     broken = "; ".join(broken_words(g) for g in failed)
     against = f"p {measurement.p_value:.2g} where {measurement.p_needed:.2g} was needed"
     if held_back_for is not None:
-        return f"Held back: {found}, but '{held_back_for}' of the same task gained more and goes first."
+        return f"Held back: {found}, but '{held_back_for}' of the same task goes first."
     if outcome == "accepted":
         return f"Accepted: {found}; guards hold."
     if outcome == "rejected" and harm:

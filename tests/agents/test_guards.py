@@ -7,6 +7,7 @@ from agents.critic import Critic
 from agents.guards import carried_over
 from agents.sample import Candidate, GuardTask, Sample, arms_of
 from benchmarks.planted import EVEN, Planted, PlantedRehearsal, catalogue, create, criteria, criterion, entry, hint
+from memory.edit import RepriceCriterion
 from memory.visit import Sign
 
 
@@ -173,3 +174,17 @@ def test_the_change_of_the_score_is_split_by_what_caused_it():
     assert deleted.measurement.change.by_rollouts == 0
     assert deleted.measurement.change.by_criteria != 0
     assert set(EVEN) < set(GOOD.rates)
+
+
+def test_once_an_edit_of_a_task_has_passed_no_more_is_spent_on_the_others():
+    """Deleting the noise passes, mostly at the first look; the price of another criterion, which changes nothing, is held back there."""
+    idle = criteria("neutral", "reprice", RepriceCriterion(criterion_id="one", points=1.01), ONE, TWO, criterion("noise", 2))
+    looks = []
+    for seed in range(5):
+        (good, other), _ = measured([GOOD, idle], same_task(GOOD, idle), seed, rollouts=(48, 96), guard_tasks=0, min_effect=0.0)
+        assert good.outcome == "accepted"
+        assert other.outcome == "inconclusive"
+        assert other.sentence.startswith("Held back")
+        assert other.measurement.looks == good.measurement.looks
+        looks.append(good.measurement.looks)
+    assert looks.count(1) >= 2
