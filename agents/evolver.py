@@ -100,11 +100,13 @@ class HarnessEvolver:
             state = self.graph.invoke(start(context, list(task_ids)), config)
         else:
             found = self.graph.get_state(config)
-            if found.values and not found.next:
+            if found.values and not any(c.status == "open" for c in load(found.values)):
                 state = found.values
-            else:
-                begin = None if found.next else start(context, list(task_ids))
-                state = self.graph.invoke(begin, config, durability="sync")
+            elif found.next:
+                state = self.graph.invoke(None, config, durability="sync")
+            else:  # killed before its first step was on disk: nothing of it can be gone on with
+                self.forget(thread)
+                state = self.graph.invoke(start(context, list(task_ids)), config, durability="sync")
         return result(load(state), self._entry)
 
     def model_seconds(self) -> float:

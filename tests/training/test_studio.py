@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 
 from agents.case import start
 from agents.context import RoundContext
@@ -44,6 +45,8 @@ def graph_function():
 
 
 def test_a_round_runs_in_the_graph_and_leaves_the_run_as_it_was(run, monkeypatch):
+    # A ZeRO-3 run earlier in this process would have the policy loaded in parts, as no process that opens Studio does.
+    unset_hf_deepspeed_config()
     directory, task_id = run
     before = {p: p.read_bytes() for p in directory.root.rglob("*") if p.is_file() and "index" not in str(p)}
     monkeypatch.setenv(VARIABLE, str(directory.root))
