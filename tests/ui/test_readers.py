@@ -29,7 +29,7 @@ def alerts(view) -> list[str]:
 def test_the_view_holds_what_was_written(synthetic):
     view = RunReader(synthetic.run.root).refresh()
     assert view.troubles == {}
-    assert sum(len(v) for v in view.visits.values()) == 4 * STEPS
+    assert len(view.visits) == 4 * STEPS
     assert [r.decision for r in view.decisions] == synthetic.decisions
     assert len(view.accepted) == sum(d.outcome == "accepted" for d in synthetic.decisions) > 0
     assert view.harness_version == synthetic.harness.version == 4
@@ -48,7 +48,7 @@ def test_each_visit_and_edit_meets_the_harness_of_its_time(synthetic):
     reworded = apply(first.decision.edit, untouched)
     assert view.entry_before(first) == untouched
     assert view.entry_before(later) == reworded != untouched
-    early, late = view.visits["fever-1"][0], view.visits["fever-1"][-1]
+    early, *_, late = view.visits.of("fever-1")
     assert view.entry_at(early) == untouched
     assert view.entry_at(late) == reworded
 
@@ -57,12 +57,12 @@ def test_reading_again_reads_only_the_tail(copied, monkeypatch):
     read: list[int] = []
 
     def spy(path, offset=0):
-        for entry in journal_reader(path, offset):
-            read.append(entry.seq)
-            yield entry
+        for end, found in scan(path, offset):
+            read.append(end)
+            yield end, found
 
-    journal_reader = ui.readers.read_journal
-    monkeypatch.setattr(ui.readers, "read_journal", spy)
+    scan = ui.readers.scan
+    monkeypatch.setattr(ui.readers, "scan", spy)
     reader = RunReader(copied)
     before = len(reader.refresh().alerts)
     whole = len(read)
@@ -71,7 +71,7 @@ def test_reading_again_reads_only_the_tail(copied, monkeypatch):
     assert len(read) == whole
     append(copied, "one", "two")
     assert alerts(reader.refresh())[before:] == ["one", "two"]
-    assert read[whole:] == [whole, whole + 1]
+    assert len(read[whole:]) == 2
 
 
 def test_metrics_are_read_from_where_reading_stopped(copied, monkeypatch):
@@ -118,7 +118,7 @@ def test_a_run_that_was_cut_back_and_went_on_is_read_anew(copied):
     found = alerts(reader.refresh())
     assert "lost with the kill" not in found
     assert found[-1] == "another"
-    assert sum(len(v) for v in reader.view.visits.values()) == 4 * STEPS
+    assert len(reader.view.visits) == 4 * STEPS
 
 
 @pytest.mark.parametrize("line", ["{not json}", "[1, 2]", '{"kind": "dream", "seq": 9}', '{"kind": "visit", "seq": 9}', "null"])
@@ -128,7 +128,7 @@ def test_a_damaged_journal_line_is_said_and_what_stands_before_it_is_kept(copied
     view = RunReader(copied).refresh()
     assert "journal.jsonl" in view.troubles
     assert str(copied) not in view.troubles["journal.jsonl"]
-    assert sum(len(v) for v in view.visits.values()) == 4 * STEPS
+    assert len(view.visits) == 4 * STEPS
 
 
 def test_another_schema_is_refused_with_a_sentence(tmp_path):
@@ -171,14 +171,14 @@ def test_c_0_of_a_changed_task_file_is_not_believed(copied, synthetic):
 
 def test_rollouts_are_found_missing_ones_left_out_and_no_other_file_is_opened(copied):
     view = RunReader(copied).refresh()
-    visit = view.visits["fever-1"][0]
-    assert [r.id for r in view.rollouts(visit)] == list(visit.rollout_ids)
-    outside = view.rollouts(visit)[0].model_copy(update={"id": "../../outside/0"})
+    visit = view.visits.of("fever-1")[0]
+    assert [r.id for r in view.rollouts(visit.rollout_ids)] == list(visit.rollout_ids)
+    outside = view.rollouts(visit.rollout_ids)[0].model_copy(update={"id": "../../outside/0"})
     (copied.parent / "outside.jsonl").write_text(outside.model_dump_json() + "\n")
     ids = ("../../outside/0", "step-000000/999", *visit.rollout_ids[:2])
-    assert len(view.rollouts(visit.model_copy(update={"rollout_ids": ids}))) == 2
+    assert len(view.rollouts(ids)) == 2
     (copied / "rollouts" / f"step-{visit.step:06d}.jsonl").write_text("{broken}\n")
-    assert view.rollouts(visit) == []
+    assert view.rollouts(visit.rollout_ids) == []
 
 
 def test_folders_without_a_run_are_no_runs(copied):
