@@ -5,9 +5,11 @@ never writes and never raises for what it finds in a run: a missing, damaged or 
 ``RunView.troubles``. Imports ``memory`` only; no Streamlit here.
 """
 
+import gc
 import json
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,10 +23,14 @@ from memory.journal import AlertRecord, Entry, EvaluationRecord, HarnessRecord, 
 from memory.rundir import RunDir
 from memory.task import Task
 from memory.visit import Rollout, Visit
-from ui.index import Found, Visits, scan
+from ui.index import Scan, Visits
 from ui.tail import Tail
 
 STALE_SECONDS = 60
+MANY = 5_000
+"""New visits whose numbers are read beside the page that is drawn; fewer wait until they are needed."""
+REST = 1.0
+"""Seconds in which the first page is drawn before that."""
 ENDED = ("finished", "stopped", "failed")
 
 
@@ -166,10 +172,11 @@ class RunReader:
         self._metrics = Tail(self.run.metrics)
         self._config_stamp: tuple[int, int] | None = None
         self.view = RunView(self.run.root, Visits(self.run.journal))
+        self._scan = Scan(self.run.journal, self.view.visits)
 
     def refresh(self) -> RunView:
         """The view with everything that the run's files hold by now."""
-        with self._lock:
+        with self._lock, uncollected():
             if self._journal.replaced() or self._metrics.replaced():
                 self._forget()
             for path, read in (
@@ -181,6 +188,10 @@ class RunReader:
             ):
                 self._guarded(path, read)
             self._read_usage()
+            if self.view.visits.unfilled > MANY:
+                beside = threading.Timer(REST, self.view.visits.fill)
+                beside.daemon = True
+                beside.start()
             return self.view
 
     def _guarded(self, path: Path, read: Callable[[], None]) -> None:
@@ -245,18 +256,11 @@ class RunReader:
             self._metrics.advance(offset)
 
     def _read_journal(self) -> None:
-        offset = self._journal.offset
-        visits: list[Found] = []
         try:
-            for end, found in scan(self.run.journal, offset):
-                offset = end
-                if isinstance(found, Found):
-                    visits.append(found)
-                else:
-                    self._take(found)
+            for entry in self._scan.entries():
+                self._take(entry)
         finally:
-            self.view.visits.extend(visits)
-            self._journal.advance(offset)
+            self._journal.advance(self._scan.offset)
 
     def _take(self, entry: Entry) -> None:
         view = self.view
@@ -288,6 +292,18 @@ MISSING = {
     "metrics.jsonl": "rewards are taken from the visits",
     "journal.jsonl": "no visits, edits or evaluations are known",
 }
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """The cyclic collector paused: nothing that is read is garbage, and looking through it again and again doubles the time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def one_line(error: Exception, path: Path) -> str:

@@ -50,7 +50,7 @@ def draw(run: RunView) -> None:
 
 def groups_of(run: RunView, task_id: str) -> list[str]:
     """Names of a task's groups, newest first: ``step 12`` for a visit, ``edit ID`` for the fresh rollouts of a measurement."""
-    visits = [f"step {step:.0f}" for step in run.visits.column("step", run.visits.rows(task_id)[::-1])]
+    visits = [f"step {step}" for step in run.visits.steps[run.visits.rows(task_id)[::-1]]]
     measured = [
         plain(f"edit {d.edit.id}")
         for d in (remembered.decision for remembered in reversed(run.decisions))
@@ -65,14 +65,14 @@ def find(run: RunView, task_id: str, name: str) -> Group | None:
     if remembered is not None and remembered.decision.measurement:
         return Group(remembered.decision.measurement.rollout_ids, run.entry_before(remembered))
     rows = run.visits.rows(task_id)
-    rows = rows[run.visits.column("step", rows) == int(which)] if kind == "step" else rows[:0]
+    rows = rows[run.visits.steps[rows] == int(which)] if kind == "step" else rows[:0]
     visits = run.visits.read(rows[-1:])
     return Group(visits[0].rollout_ids, run.entry_at(visits[0]), visits[0]) if visits else None
 
 
 def _by_step(run: RunView) -> None:
     """All groups of a step, most spread first; a row opens its group."""
-    steps = run.visits.column("step")
+    steps = run.visits.steps
     with st.expander("All groups of a step", key="by-step"):
         first, last = int(steps.min()), int(steps.max())
         step = st.number_input("Step", first, last, last, key="step", bind="query-params")

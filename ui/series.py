@@ -40,7 +40,7 @@ def step_table(run: RunView) -> pd.DataFrame:
 
 def _seen_in_visits(run: RunView, logged: set[int]) -> pd.DataFrame:
     """A visit of step 0 is seen when step 1 is finished. Of a long run without metrics, evenly chosen steps."""
-    steps = [int(s) for s in np.unique(run.visits.column("step")) if int(s) + 1 not in logged]
+    steps = [int(s) for s in np.unique(run.visits.steps) if int(s) + 1 not in logged]
     rows = {step + 1: _step_row(run.visits.read(run.visits.at(step))) for step in steps[:: -(-len(steps) // MOST_POINTS) or 1]}
     return pd.DataFrame.from_dict(
         {step: row for step, row in rows.items() if row}, orient="index", columns=list(COLUMNS.values())

@@ -7,6 +7,10 @@ import time
 from html import unescape
 from pathlib import Path
 
+import pandas as pd
+import pyarrow as pa
+import pandas as pd
+import pyarrow as pa
 import pytest
 import yaml
 from streamlit.testing.v1 import AppTest
@@ -41,6 +45,16 @@ def card_keys(app: AppTest) -> list[str]:
 
 def charts(app: AppTest) -> list[dict]:
     return [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
+
+
+def heat_map(app: AppTest) -> pd.DataFrame:
+    """The cells of the page's heat map, as they are sent to the browser."""
+    return pa.ipc.open_stream(app.get("vega_lite_chart")[0].proto.data.data).read_pandas()
+
+
+def heat_map(app: AppTest) -> pd.DataFrame:
+    """The cells of the page's heat map, as they are sent to the browser."""
+    return pa.ipc.open_stream(app.get("vega_lite_chart")[0].proto.data.data).read_pandas()
 
 
 def test_runs_lists_every_run_with_its_state(synthetic, copied, open_page):
@@ -206,15 +220,14 @@ def test_the_heat_map_is_the_rollouts_of_the_chosen_visit(synthetic, open_page):
     run = RunReader(synthetic.run.root).refresh()
     for visit in run.visits.of("fever-1")[::5]:
         app = open_page(synthetic.run.root, page="Rollouts", task="fever-1", group=f"step {visit.step}")
-        cells = charts(app)[0]["data"]["values"]
-        scores = [c["text"] for c in cells if c["row"] == "score"]
-        assert scores == ["–" if s is None else f"{s:.2f}" for s in visit.scores]
+        cells = heat_map(app)
+        assert cells[cells["row"] == "score"]["text"].tolist() == ["–" if s is None else f"{s:.2f}" for s in visit.scores]
         rollouts, entry = run.rollouts(visit.rollout_ids), run.entry_at(visit)
         assert entry is not None
         for k, criterion in enumerate(entry.rubric):
             passed = [r.verdicts[k].passes(criterion) for r in rollouts]
-            found = [c["status"] for c in cells if c["criterion"] == criterion.id]
-            assert found == [{True: "pass", False: "fail", None: "unscored"}[p] for p in passed]
+            found = cells[cells["criterion"] == criterion.id]["status"]
+            assert found.tolist() == [{True: "pass", False: "fail", None: "unscored"}[p] for p in passed]
         assert [c.value for c in app.code][-len(rollouts) :] == [r.text for r in rollouts]
 
 
@@ -237,14 +250,15 @@ def test_rollouts_that_an_edit_was_measured_on_are_shown(synthetic, open_page):
     (button,) = [b for b in app.button if str(b.key).startswith("measured-")]
     checked(button.click().run())
     assert app.query_params["page"] == "Rollouts"
-    assert {c["rollout"] for c in charts(app)[0]["data"]["values"]} == {"#0", "#1", "#2", "#3"}
+    assert set(heat_map(app)["rollout"]) == {"#0", "#1", "#2", "#3"}
 
 
 def test_rollouts_are_sorted_as_asked(synthetic, open_page):
     run = RunReader(synthetic.run.root).refresh()
     visit = run.visits.of("fever-1")[2]
     app = open_page(synthetic.run.root, page="Rollouts", task="fever-1", group=f"step {visit.step}", sort="score")
-    found = [c["text"] for c in charts(app)[0]["data"]["values"] if c["row"] == "score" and c["text"] != "–"]
+    cells = heat_map(app)
+    found = [text for text in cells[cells["row"] == "score"]["text"] if text != "–"]
     assert found == sorted(found, reverse=True)
     assert len(found) == len(visit.scored)
 

@@ -10,6 +10,8 @@ from memory.edit import apply
 from memory.harness import Harness
 from memory.journal import AlertRecord, Journal, RoundRecord
 from tests.ui.synthetic import STEPS, TASKS
+from ui.index import NUMBERS
+from ui.index import NUMBERS
 from ui.readers import RunReader, run_folders
 from ui.series import MOST_POINTS, against_window, heldout_table, shares_long, step_table, thinned
 from ui.words import CLASSES, escaped
@@ -53,25 +55,56 @@ def test_each_visit_and_edit_meets_the_harness_of_its_time(synthetic):
     assert view.entry_at(late) == reworded
 
 
-def test_reading_again_reads_only_the_tail(copied, monkeypatch):
-    read: list[int] = []
-
-    def spy(path, offset=0):
-        for end, found in scan(path, offset):
-            read.append(end)
-            yield end, found
-
-    scan = ui.readers.scan
-    monkeypatch.setattr(ui.readers, "scan", spy)
+def test_reading_again_reads_only_the_tail(copied):
     reader = RunReader(copied)
-    before = len(reader.refresh().alerts)
-    whole = len(read)
-    assert whole > 100
-    reader.refresh()
-    assert len(read) == whole
+    known = alerts(reader.refresh())
     append(copied, "one", "two")
-    assert alerts(reader.refresh())[before:] == ["one", "two"]
-    assert len(read[whole:]) == 2
+    with open(copied / "journal.jsonl", "r+b") as file:
+        file.write(b"nothing reads this again " * 40)
+    assert alerts(reader.refresh()) == [*known, "one", "two"]
+    assert "journal.jsonl" not in reader.view.troubles
+
+
+def test_a_visit_is_known_by_its_first_bytes_as_by_its_whole_line(copied, tmp_path):
+    """The same run, its journal written with the fields in another order: slower to read, the same numbers."""
+    other = tmp_path / "sorted"
+    other.mkdir()
+    lines = (copied / "journal.jsonl").read_text().splitlines()
+    (other / "journal.jsonl").write_text("".join(json.dumps(json.loads(line), sort_keys=True) + "\n" for line in lines))
+    quick, slow = RunReader(copied).refresh().visits, RunReader(other).refresh().visits
+    assert len(quick) == len(slow) == 4 * STEPS
+    assert quick.domain_of == slow.domain_of
+    assert [quick.rows(t).tolist() for t in TASKS] == [slow.rows(t).tolist() for t in TASKS]
+    for name in NUMBERS:
+        assert quick.column(name).tolist() == slow.column(name).tolist()
+    for number, visit in enumerate(quick.read(range(len(quick)))):
+        assert slow.one(number) == visit == quick.by_id(visit.id)
+        assert quick.steps[number] == visit.step
+        assert [quick.column(n)[number] for n in ("level", "guided", "agree")] == [visit.level, sum(visit.guided), visit.shares.agree]
+
+
+def test_ids_of_any_letters_are_found(tmp_path, synthetic):
+    odd = synthetic.visits[0].model_copy(update={"id": 'v "1" \\ 发烧', "task_id": '发烧 "a" \\', "domain": "医"})
+    journal = Journal(tmp_path / "journal.jsonl")
+    journal.append(0, odd)
+    journal.close()
+    view = RunReader(tmp_path).refresh()
+    assert view.visits.task_ids == [odd.task_id]
+    assert view.visits.by_id(odd.id) == odd
+    assert view.visits.domain_of == {odd.task_id: "医"}
+    assert view.visits.of(odd.task_id) == [odd]
+
+
+def test_a_damaged_visit_is_left_out_and_costs_nothing_else(copied):
+    path = copied / "journal.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    number, line = next((n, text) for n, text in enumerate(lines) if '"kind": "visit"' in text)
+    lines[number] = line.replace('"scores": [', '"scores": [oops ', 1)
+    path.write_text("".join(lines))
+    visits = RunReader(copied).refresh().visits
+    assert visits.one(0) is None
+    assert len(visits.read(range(len(visits)))) == 4 * STEPS - 1
+    assert len(visits.column("agree")) == 4 * STEPS
 
 
 def test_metrics_are_read_from_where_reading_stopped(copied, monkeypatch):
