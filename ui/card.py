@@ -150,12 +150,7 @@ def _side(parts: Parts | None, name: str, mark: str) -> ET.Element:
 def _revisions(run: RunView, remembered: Remembered) -> list[ET.Element]:
     """All edits of this round on this task, in order, this one in bold."""
     decision = remembered.decision
-    same = [
-        d
-        for d in run.decisions
-        if d.decision.round == decision.round and d.decision.edit.task_id == decision.edit.task_id
-    ]  # fmt: skip
-    same.sort(key=lambda d: (d.decision.revision, d.seq))
+    same = sorted(run.attempts.get((decision.round, decision.edit.task_id), ()), key=lambda d: (d.decision.revision, d.seq))
     lines = []
     for other in same:
         d = other.decision

@@ -79,6 +79,8 @@ class RunView:
     started: RunRecord | None = None
     decisions: list[Remembered] = field(default_factory=list)
     edits: dict[str, Remembered] = field(default_factory=dict)
+    attempts: dict[tuple[int, str], list[Remembered]] = field(default_factory=dict)
+    """Decisions by round and task: an edit and its revisions."""
     rounds: dict[int, RoundRecord] = field(default_factory=dict)
     hindsight: dict[str, Hindsight] = field(default_factory=dict)
     evaluations: list[EvaluationRecord] = field(default_factory=list)
@@ -271,6 +273,7 @@ class RunReader:
                 remembered = Remembered(entry.seq, decision)
                 view.decisions.append(remembered)
                 view.edits[decision.edit.id] = remembered
+                view.attempts.setdefault((decision.round, decision.edit.task_id), []).append(remembered)
             case RoundRecord() as record:
                 view.rounds[record.round] = record
             case Hindsight() as hindsight:

@@ -23,15 +23,16 @@ def marks(edits: Sequence[Remembered]) -> list[dict[str, Any]]:
     if not edits:
         return []
     steps = [e.decision.step for e in edits]
-    width = 1 if len(edits) <= MOST_MARKS else -(-(max(steps) - min(steps) + 1) // STRETCHES)
+    earliest, latest = min(steps), max(steps)
+    width = 1 if len(edits) <= MOST_MARKS else -(-(latest - earliest + 1) // STRETCHES)
     found: dict[tuple, list[Remembered]] = defaultdict(list)
     for e in edits:
-        place = (e.decision.step - min(steps)) // width
+        place = (e.decision.step - earliest) // width
         found[(place, e.decision.edit.interface, e.decision.outcome, e.seq if width == 1 else 0)].append(e)
     heaps: dict[tuple, int] = defaultdict(int)
     rows = []
     for (place, interface, outcome, _), group in sorted(found.items()):
-        first = min(steps) + place * width
+        first = earliest + place * width
         stack = heaps[(place, interface)]
         heaps[(place, interface)] += 1
         decision = group[0].decision
@@ -46,7 +47,7 @@ def marks(edits: Sequence[Remembered]) -> list[dict[str, Any]]:
                 "what": plain(one if len(group) == 1 else f"{len(group)} edits, steps {first} to {first + width - 1}"),
                 "edit": plain(decision.edit.id) if len(group) == 1 else None,
                 "first": first,
-                "last": min(first + width - 1, max(steps)),
+                "last": min(first + width - 1, latest),
             }
         )
     return rows

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pandas as pd
-import pyarrow as pa
 import pytest
 import yaml
 from streamlit.testing.v1 import AppTest

@@ -11,7 +11,6 @@ from memory.harness import Harness
 from memory.journal import AlertRecord, Journal, RoundRecord
 from tests.ui.synthetic import STEPS, TASKS
 from ui.index import NUMBERS
-from ui.index import NUMBERS
 from ui.readers import RunReader, run_folders
 from ui.series import MOST_POINTS, against_window, heldout_table, shares_long, step_table, thinned
 from ui.words import CLASSES, escaped
@@ -80,7 +79,11 @@ def test_a_visit_is_known_by_its_first_bytes_as_by_its_whole_line(copied, tmp_pa
     for number, visit in enumerate(quick.read(range(len(quick)))):
         assert slow.one(number) == visit == quick.by_id(visit.id)
         assert quick.steps[number] == visit.step
-        assert [quick.column(n)[number] for n in ("level", "guided", "agree")] == [visit.level, sum(visit.guided), visit.shares.agree]
+        assert [quick.column(n)[number] for n in ("level", "guided", "agree")] == [
+            visit.level,
+            sum(visit.guided),
+            visit.shares.agree,
+        ]
 
 
 def test_ids_of_any_letters_are_found(tmp_path, synthetic):
