@@ -1,6 +1,8 @@
-"""What an edit changes, as lines of a diff: ``- `` what goes, ``+ `` what comes."""
+"""What an edit changes, as lines of a diff: ``- `` what goes, ``+ `` what comes; and side by side, with the words that differ."""
 
 import difflib
+import re
+from collections.abc import Sequence
 
 from memory.edit import (
     AddField,
@@ -31,9 +33,67 @@ def change(edit: Edit, before: TaskHarness | None) -> str:
             after = apply(edit, before)
         except EditError as error:
             return "\n".join([f"! cannot be applied: {plain(error)}", *_of_edit(edit)])
-        found = difflib.unified_diff(entry_lines(before), entry_lines(after), n=0, lineterm="")
-        return "\n".join(f"{line[0]} {line[1:]}" for line in found if not line.startswith(("---", "+++", "@@")))
+        return "\n".join(_differing(before, after))
     return "\n".join(_of_edit(edit))
+
+
+Parts = list[tuple[str, bool]]
+"""A line in pieces, each with whether it differs from the other side."""
+_WORDS = re.compile(r"\s+|[\u3040-\u9fff]|\w+|.")
+
+
+def sides(edit: Edit, before: TaskHarness | None) -> list[tuple[Parts | None, Parts | None]]:
+    """The edit as rows of (before, after); None where a side has no such line."""
+    return _rows(change(edit, before).split("\n"))
+
+
+def compared_entries(old: TaskHarness, new: TaskHarness) -> list[tuple[Parts | None, Parts | None]]:
+    """What differs between two versions of an entry, in the rows of ``sides``."""
+    lines = _differing(old, new)
+    return _rows(lines) if lines else []
+
+
+def _differing(old: TaskHarness, new: TaskHarness) -> list[str]:
+    found = difflib.unified_diff(entry_lines(old), entry_lines(new), n=0, lineterm="")
+    return [f"{line[0]} {line[1:]}" for line in found if not line.startswith(("---", "+++", "@@"))]
+
+
+def _rows(lines: list[str]) -> list[tuple[Parts | None, Parts | None]]:
+    rows: list[tuple[Parts | None, Parts | None]] = []
+    while lines:
+        gone = _taken(lines, "- ")
+        come = _taken(lines, "+ ")
+        if not gone and not come:
+            rows.append(([(lines.pop(0), True)], None))
+        rows += [compared(*pair) for pair in _matched(gone, come)]
+    return rows
+
+
+def compared(old: str | None, new: str | None) -> tuple[Parts | None, Parts | None]:
+    """Two lines in words, each with whether it is on one side only."""
+    if old is None or new is None:
+        return (None if old is None else [(old, False)], None if new is None else [(new, False)])
+    a, b = _WORDS.findall(old), _WORDS.findall(new)
+    left: Parts = []
+    right: Parts = []
+    for kind, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        left.append(("".join(a[i:j]), kind != "equal"))
+        right.append(("".join(b[k:m]), kind != "equal"))
+    return [p for p in left if p[0]], [p for p in right if p[0]]
+
+
+def _taken(lines: list[str], sign: str) -> list[str]:
+    found = []
+    while lines and lines[0].startswith(sign):
+        found.append(lines.pop(0)[2:])
+    return found
+
+
+def _matched(gone: Sequence[str], come: Sequence[str]) -> list[tuple[str | None, str | None]]:
+    """Lines of one place: in order where they are as many, else each as its own row."""
+    if len(gone) == len(come):
+        return list(zip(gone, come, strict=True))
+    return [*((g, None) for g in gone), *((None, c) for c in come)]
 
 
 def criterion_line(criterion: Criterion) -> str:

@@ -1,6 +1,6 @@
 """The console: ``streamlit run ui/console.py [-- RUNS]``, where RUNS is a folder of runs (default ``runs``) or one run.
 
-Every page is a function of a ``RunView``. What is looked at stands in the URL: ``page``, ``run``, ``edit``, ``task``.
+Every page is a function of a ``RunView``. What is looked at stands in the URL: ``page``, ``run``, and the page's own choices and filters.
 """
 
 import sys
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui import evolver, overview, runs, tasks
+from ui import evolver, overview, rollouts, runs, tasks
 from ui.link import go
 from ui.readers import RunReader, run_folders
 
-PAGES = ("Runs", "Overview", "Evolver", "Tasks")
+PAGES = ("Runs", "Overview", "Evolver", "Tasks", "Rollouts")
 REFRESH_SECONDS = 5
 OPEN_READERS = 64
 
@@ -33,7 +33,7 @@ def main(folder: Path) -> None:
     found = {path.name: path for path in run_folders(folder)}
     if found and st.session_state.get("run") not in found and st.query_params.get("run") not in found:
         go(run=next(iter(found)))
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    left, right = st.columns([5, 2], vertical_alignment="bottom")
     with left:
         page = st.segmented_control("Page", PAGES, required=True, key="page", bind="query-params")
     if not found:
@@ -45,6 +45,9 @@ def main(folder: Path) -> None:
         runs.draw([reader(path).refresh() for path in found.values()], time.time())
     elif run is not None:
         draw_run(page, reader(found[run]))
+
+
+DRAW = {"Overview": overview.draw, "Evolver": evolver.draw, "Tasks": tasks.draw, "Rollouts": rollouts.draw}
 
 
 def draw_run(page: str, source: RunReader) -> None:
@@ -61,8 +64,7 @@ def draw_run(page: str, source: RunReader) -> None:
             overview.draw_tiles(now)
 
     state()
-    draw = {"Overview": overview.draw, "Evolver": evolver.draw, "Tasks": tasks.draw}[page]
-    draw(run)
+    DRAW[page](run)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,50 @@
-"""The Evolver page: one card per edit, newest first: the change, the measurement drawn, the decision, what came of it."""
+"""The Evolver page: a timeline of all edits, filters, and one card per edit, newest first."""
+
+from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from memory.decision import Decision
-from ui.change import change
+from ui import timeline
+from ui.card import card, evidence_ids
+from ui.html import STYLE, html
 from ui.link import go
-from ui.measurement import effect_spec, shares_spec
 from ui.readers import Remembered, RunView
-from ui.words import (
-    INTERFACE_COLOURS,
-    INTERFACES,
-    OUTCOME_COLOURS,
-    OUTCOME_ICONS,
-    OUTCOMES,
-    escaped,
-    operation,
-    plain,
-    share,
-)
+from ui.words import INTERFACES, OUTCOMES, escaped
 
-CARDS = 10
+CARDS = 8
 """Cards on one page of the list."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which edits to show; an empty part lets everything pass. ``text`` is looked for in all words of a card."""
+
+    outcomes: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    domain: str | None = None
+    task: str | None = None
+    steps: tuple[int, int] | None = None
+    text: str = ""
+
+    def passes(self, run: RunView, decision: Decision) -> bool:
+        edit = decision.edit
+        return (
+            (not self.outcomes or decision.outcome in self.outcomes)
+            and (not self.interfaces or edit.interface in self.interfaces)
+            and (self.domain is None or run.visits.domain_of.get(edit.task_id) == self.domain)
+            and (self.task is None or edit.task_id == self.task)
+            and (self.steps is None or self.steps[0] <= decision.step <= self.steps[1])
+            and (not self.text or self.text.lower() in words_of(run, decision))
+        )
+
+
+def words_of(run: RunView, decision: Decision) -> str:
+    attribution = run.attribution(decision)
+    return "\n".join(
+        [decision.sentence, decision.edit.model_dump_json(), attribution.reason if attribution else "", decision.outcome]
+    ).lower()
 
 
 def draw(run: RunView) -> None:
@@ -28,7 +52,9 @@ def draw(run: RunView) -> None:
     if not run.decisions:
         st.info(no_edits(run))
         return
+    st.html(STYLE)
     left = filtered(run)
+    _timeline(run, left)
     st.caption(f"{len(left)} of {len(run.decisions)} edits, newest first")
     if not left:
         st.info("No edit matches the filters.")
@@ -59,141 +85,88 @@ def no_edits(run: RunView) -> str:
 def filtered(run: RunView) -> list[Remembered]:
     """The decisions that the filters leave, newest first."""
     newest = run.decisions[::-1]
-    first, second, third, fourth = st.columns([3, 4, 2, 2])
-    outcomes = first.segmented_control(
-        "Outcome", OUTCOMES, selection_mode="multi", key="outcomes", persist_state="session", wrap=True
-    )
+    first, second, third = st.columns([3, 4, 3])
+    outcomes = first.segmented_control("Outcome", OUTCOMES, selection_mode="multi", key="outcome", bind="query-params", wrap=True)
     interfaces = second.segmented_control(
         "Interface",
         list(INTERFACES),
         format_func=INTERFACES.__getitem__,
         selection_mode="multi",
-        key="interfaces",
-        persist_state="session",
+        key="interface",
+        bind="query-params",
         wrap=True,
     )
-    text = third.text_input("Task contains", key="task-text", persist_state="session").strip().lower()
+    text = third.text_input("Search the cards", key="text", bind="query-params", placeholder="words, a criterion, an id")
+    first, second, third, fourth = st.columns([2, 3, 3, 2])
+    tasks = list(dict.fromkeys(d.decision.edit.task_id for d in newest))
+    domains = sorted({run.visits.domain_of[t] for t in tasks if t in run.visits})
+    domain = first.selectbox("Domain", domains, index=None, placeholder="all", key="domain", bind="query-params")
+    task = second.selectbox("Task", tasks, index=None, placeholder="all", key="of", bind="query-params")
+    steps = _step_range(run, third)
     ids = [d.decision.edit.id for d in newest]
     chosen = fourth.selectbox("Edit", ids, index=None, placeholder="all", key="edit", bind="query-params")
     if chosen is not None:
         return [d for d in newest if d.decision.edit.id == chosen]
-    return [
-        d
-        for d in newest
-        if (not outcomes or d.decision.outcome in outcomes)
-        and (not interfaces or d.decision.edit.interface in interfaces)
-        and text in d.decision.edit.task_id.lower()
-    ]
+    asked = Filter(tuple(outcomes or ()), tuple(interfaces or ()), domain, task, steps, (text or "").strip())
+    return [d for d in newest if asked.passes(run, d.decision)]
+
+
+def _step_range(run: RunView, place: Any) -> tuple[int, int] | None:
+    steps = [d.decision.step for d in run.decisions]
+    if min(steps) == max(steps):
+        return None
+    return place.slider("Steps", min(steps), max(steps), (min(steps), max(steps)), key="steps", bind="query-params")
+
+
+def _timeline(run: RunView, left: list[Remembered]) -> None:
+    """All edits of the filters on one picture; choosing a mark opens its edit, or the steps of a mark that stands for several."""
+    marks = timeline.marks(left)
+
+    def choose() -> None:
+        chosen = st.session_state["timeline"].selection.get(timeline.CHOSEN, [])
+        if chosen and chosen[0].get("edit"):
+            go(edit=chosen[0]["edit"])
+        elif chosen:
+            st.session_state["steps"] = (int(chosen[0]["first"]), int(chosen[0]["last"]))
+
+    if len(marks) > 1:
+        last = max(d.decision.step for d in run.decisions)
+        st.vega_lite_chart(timeline.spec(marks, last), key="timeline", on_select=choose)
 
 
 def draw_card(run: RunView, remembered: Remembered) -> None:
-    """Badges, then the pictures with the words beside them."""
+    """The card, and buttons that lead to what it rests on."""
     decision = remembered.decision
     edit = decision.edit
-    _badges(decision)
-    pictures, words = st.columns([3, 2], gap="medium")
-    with pictures:
-        if decision.measurement is None:
-            st.info("Not measured: the edit was refused before any rollout was spent.")
-        else:
-            measured = decision.measurement
-            spec = effect_spec(decision, run.hindsight.get(edit.id))
-            st.vega_lite_chart(spec, key=f"measurement-{remembered.seq}")
-            if measured.before.pairs or measured.after.pairs:
-                st.vega_lite_chart(shares_spec(measured.before, measured.after), key=f"shares-{remembered.seq}")
-        st.caption("The change")
-        st.code(change(edit, run.entry_before(remembered)), language="diff", wrap_lines=True)
-    with words, st.container(gap="xsmall"):
-        _words(run, remembered)
-
-
-def _badges(decision: Decision) -> None:
-    edit = decision.edit
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.badge(INTERFACES[edit.interface], color=INTERFACE_COLOURS[edit.interface])  # type: ignore[arg-type]
-        st.badge(decision.outcome, icon=OUTCOME_ICONS[decision.outcome], color=OUTCOME_COLOURS[decision.outcome])  # type: ignore[arg-type]
-        st.markdown(f"**{operation(edit.operation.op)}** on **{escaped(edit.task_id)}**")
-        extra = f" · with {', '.join(operation(o.op) for o in edit.secondary)}" if edit.secondary else ""
-        st.caption(
-            f"step {decision.step} · round {decision.round} · revision {decision.revision} · by {escaped(edit.proposer)} · "
-            f"{escaped(edit.id)}{extra}"
+    st.html(html(card(run, remembered)))
+    with st.container(horizontal=True, gap="small"):
+        places = {"page": "Tasks", "task": edit.task_id}
+        st.button(
+            "Open the task",
+            key=f"open-task-{remembered.seq}",
+            on_click=go,
+            kwargs=places,
+            type="tertiary",
+            icon=":material/timeline:",
         )
+        if decision.measurement and decision.measurement.rollout_ids:
+            count = len(decision.measurement.rollout_ids)
+            places = {"page": "Rollouts", "task": edit.task_id, "group": f"edit {edit.id}"}
+            _rollouts_button(f"The {count} measured rollouts", f"measured-{remembered.seq}", places)
+        for number, evidence in enumerate(evidence_ids(run, decision)[:4]):
+            visit = run.visits.by_id(evidence)
+            if visit is not None:
+                places = {"page": "Rollouts", "task": visit.task_id, "group": f"step {visit.step}"}
+                _rollouts_button(f"Evidence: step {visit.step}", f"evidence-{remembered.seq}-{number}", places)
+            elif run.edit(evidence) is not None:
+                st.button(
+                    f"Evidence: edit {escaped(evidence)}",
+                    key=f"evidence-{remembered.seq}-{number}",
+                    on_click=go,
+                    kwargs={"edit": evidence},
+                    type="tertiary",
+                )
 
 
-def _words(run: RunView, remembered: Remembered) -> None:
-    decision = remembered.decision
-    edit = decision.edit
-    st.caption("Decision")
-    st.text(plain(decision.sentence))
-    attribution = run.attribution(decision)
-    st.caption("Attribution")
-    if attribution:
-        st.text(plain(f"{attribution.pair_class}, repaired through {INTERFACES[attribution.interface]}: {attribution.reason}"))
-        st.caption(f"by {escaped(attribution.author)}")
-        for probe in attribution.probes:
-            st.text(plain(f"Probe ({probe.kind.replace('_', ' ')}): {probe.sentence}"))
-        if attribution.overruled:
-            st.text(plain(f"The rules would have said: {attribution.overruled}"))
-    else:
-        st.text("Not recorded; the round's record is missing.")
-    st.caption("Claim of the edit")
-    st.text(plain(f"less {edit.claim.pair_class}: {edit.claim.reason}"))
-    found = decision.measurement
-    if found:
-        before, after = found.mean_score_before, found.mean_score_after
-        scores = f", mean score {before:.2f} → {after:.2f}" if before is not None and after is not None else ""
-        st.caption(f"{found.rollouts} rollouts, {found.quality_calls} quality calls, looks: {found.looks}{scores}")
-        if found.p_needed:
-            st.caption(f"p {found.p_value:.2g} where {found.p_needed:.2g} was needed")
-    hindsight = run.hindsight.get(edit.id)
-    if hindsight:
-        st.caption("Hindsight")
-        over = "the visit" if hindsight.visits == 1 else f"{hindsight.visits} visits"
-        on = f" on {found.quantity}" if found else ""
-        st.text(
-            plain(f"Over {over} since then {hindsight.observed:+.2f}{on}; the measurement promised {hindsight.claimed:+.2f}.")
-        )
-    elif decision.outcome == "accepted":
-        st.caption("Hindsight: the task was not visited again yet.")
-    _revisions(run, remembered)
-    _recalled(run, remembered)
-    st.button("Open the task", key=f"open-task-{remembered.seq}", on_click=go, kwargs={"page": "Tasks", "task": edit.task_id})
-
-
-def _revisions(run: RunView, remembered: Remembered) -> None:
-    decision = remembered.decision
-    others = [
-        f"{d.decision.revision}: {operation(d.decision.edit.operation.op)}, {d.decision.outcome}"
-        for d in run.decisions
-        if d.decision.round == decision.round and d.decision.edit.task_id == decision.edit.task_id and d.seq != remembered.seq
-    ]
-    if others:
-        st.caption("Other revisions of this round")
-        st.text("\n".join(others))
-
-
-def _recalled(run: RunView, remembered: Remembered) -> None:
-    record = run.rounds.get(remembered.decision.round)
-    ids = record.recalled.get(remembered.decision.edit.task_id, ()) if record else ()
-    with st.expander(f"Recalled: {len(ids)} memories", key=f"recalled-{remembered.seq}"):
-        if not ids:
-            st.caption("Nothing was recalled for this task.")
-            return
-        cited = set(remembered.decision.edit.evidence)
-        lines = [f"{'cited · ' if i in cited else ''}{describe(run, i)} ({i})" for i in ids]
-        st.text(plain("\n".join(lines)))
-
-
-def describe(run: RunView, memory_id: str) -> str:
-    """A visit or an edit in a few words."""
-    for remembered in run.decisions:
-        if remembered.decision.edit.id == memory_id:
-            d = remembered.decision
-            return plain(f"edit on {d.edit.task_id}: {operation(d.edit.operation.op)}, {d.outcome}")
-    for visits in run.visits.values():
-        for visit in visits:
-            if visit.id == memory_id:
-                s = visit.shares
-                parts = f"blind {share(s.blind)}, saturated {share(s.saturated)}, spurious {share(s.spurious)}, agree {share(s.agree)}"
-                return plain(f"visit at step {visit.step} of {visit.task_id}: {parts}")
-    return "not in the journal"
+def _rollouts_button(words: str, key: str, places: dict[str, str]) -> None:
+    st.button(words, key=key, on_click=go, kwargs=places, type="tertiary", icon=":material/grid_on:")

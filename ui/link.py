@@ -1,4 +1,4 @@
-"""Where the console is, as the URL says it: ``page``, ``run``, ``edit``, ``task`` are keys of widgets bound to the query."""
+"""Where the console is, as the URL says it: ``page``, ``run``, ``task`` and other choices are keys of widgets bound to the query."""
 
 import streamlit as st
 

@@ -1,13 +1,15 @@
 """From the files of a run to a ``RunView``: what the console shows.
 
-``RunReader`` holds one view and reads only what was appended since it last looked. It never writes and never raises for what it
-finds in a run: a missing, damaged or half-written file becomes a sentence in ``RunView.troubles``. Imports ``memory`` only; no
-Streamlit here.
+``RunReader`` holds one view and reads only what was appended since it last looked; of visits it keeps the places (``ui.index``). It
+never writes and never raises for what it finds in a run: a missing, damaged or half-written file becomes a sentence in
+``RunView.troubles``. Imports ``memory`` only; no Streamlit here.
 """
 
+import gc
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,14 +19,18 @@ import yaml
 from memory.decision import Attribution, Decision, Hindsight
 from memory.errors import JournalError
 from memory.harness import Harness, TaskHarness
-from memory.journal import AlertRecord, Entry, EvaluationRecord, HarnessRecord, RoundRecord, read_journal, read_lines
-from memory.rollouts import RolloutStore
+from memory.journal import AlertRecord, Entry, EvaluationRecord, HarnessRecord, RoundRecord, RunRecord, read_lines
 from memory.rundir import RunDir
 from memory.task import Task
 from memory.visit import Rollout, Visit
+from ui.index import Scan, Visits
 from ui.tail import Tail
 
 STALE_SECONDS = 60
+MANY = 5_000
+"""New visits whose numbers are read beside the page that is drawn; fewer wait until they are needed."""
+REST = 1.0
+"""Seconds in which the first page is drawn before that."""
 ENDED = ("finished", "stopped", "failed")
 
 
@@ -60,6 +66,7 @@ class Version:
 
     seq: int
     version: int
+    step: int
     entry: TaskHarness
 
 
@@ -68,8 +75,12 @@ class RunView:
     """Everything read of a run so far. ``troubles`` are sentences about what could not be read."""
 
     path: Path
-    visits: dict[str, list[Visit]] = field(default_factory=dict)
+    visits: Visits
+    started: RunRecord | None = None
     decisions: list[Remembered] = field(default_factory=list)
+    edits: dict[str, Remembered] = field(default_factory=dict)
+    attempts: dict[tuple[int, str], list[Remembered]] = field(default_factory=dict)
+    """Decisions by round and task: an edit and its revisions."""
     rounds: dict[int, RoundRecord] = field(default_factory=dict)
     hindsight: dict[str, Hindsight] = field(default_factory=dict)
     evaluations: list[EvaluationRecord] = field(default_factory=list)
@@ -80,15 +91,14 @@ class RunView:
     config: dict[str, Any] = field(default_factory=dict)
     heartbeat: Heartbeat | None = None
     tasks: dict[str, Any] = field(default_factory=dict)
+    usage: dict[str, dict[str, float]] = field(default_factory=dict)
     troubles: dict[str, str] = field(default_factory=dict)
+    tables: dict[tuple[int, int], Any] = field(default_factory=dict)
+    """The step table that ``ui.series`` has made, by how much had been read."""
 
     @property
     def name(self) -> str:
         return self.path.name
-
-    @property
-    def ordered_visits(self) -> list[Visit]:
-        return sorted((v for visits in self.visits.values() for v in visits), key=lambda v: v.step)
 
     @property
     def accepted(self) -> list[Remembered]:
@@ -114,8 +124,8 @@ class RunView:
             task = Task.model_validate(raw)
         except ValueError:
             return None
-        visits = self.visits.get(task_id)
-        seen = {c.criterion_id for c in visits[0].criteria} if visits else set()
+        first = self.visits.read(self.visits.rows(task_id)[:1])
+        seen = {c.criterion_id for c in first[0].criteria} if first else set()
         return None if seen and seen != {c.id for c in task.rubric} else task
 
     def entry(self, task_id: str, holds: Callable[[Version], bool] = lambda _: True) -> TaskHarness | None:
@@ -134,13 +144,21 @@ class RunView:
         """The harness entry that a visit was rolled out under."""
         return self.entry(visit.task_id, lambda v: v.version <= visit.harness_version)
 
-    def rollouts(self, visit: Visit) -> list[Rollout]:
-        """The rollouts of a visit that are still there and readable."""
-        ids = [i for i in visit.rollout_ids if i.count("/") == 1 and not i.startswith(".")]
-        try:
-            return RolloutStore(RunDir(self.path).rollouts).get(ids)
-        except (JournalError, OSError, ValueError, KeyError):
-            return []
+    def edit(self, edit_id: str) -> Remembered | None:
+        """The decision on an edit, by the edit's id."""
+        return self.edits.get(edit_id)
+
+    def rollouts(self, ids: Iterable[str]) -> list[Rollout]:
+        """The rollouts with these ids (``FILE/NUMBER``) that are still there and readable, in order."""
+        wanted = [i for i in ids if i.count("/") == 1 and not i.startswith(".")]
+        found: dict[str, Rollout] = {}
+        for name in dict.fromkeys(i.split("/")[0] for i in wanted):
+            try:
+                lines = [row for _, row in read_lines(RunDir(self.path).rollouts / f"{name}.jsonl") if row.get("id") in wanted]
+                found |= {row["id"]: Rollout.model_validate(row) for row in lines}
+            except (JournalError, OSError, ValueError):
+                continue
+        return [found[i] for i in wanted if i in found]
 
 
 class RunReader:
@@ -154,13 +172,13 @@ class RunReader:
     def _forget(self) -> None:
         self._journal = Tail(self.run.journal)
         self._metrics = Tail(self.run.metrics)
-        self._seq = -1
         self._config_stamp: tuple[int, int] | None = None
-        self.view = RunView(self.run.root)
+        self.view = RunView(self.run.root, Visits(self.run.journal))
+        self._scan = Scan(self.run.journal, self.view.visits)
 
     def refresh(self) -> RunView:
         """The view with everything that the run's files hold by now."""
-        with self._lock:
+        with self._lock, uncollected():
             if self._journal.replaced() or self._metrics.replaced():
                 self._forget()
             for path, read in (
@@ -171,6 +189,11 @@ class RunReader:
                 (self.run.journal, self._read_journal),
             ):
                 self._guarded(path, read)
+            self._read_usage()
+            if self.view.visits.unfilled > MANY:
+                beside = threading.Timer(REST, self.view.visits.fill)
+                beside.daemon = True
+                beside.start()
             return self.view
 
     def _guarded(self, path: Path, read: Callable[[], None]) -> None:
@@ -215,6 +238,16 @@ class RunReader:
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError("expected phase, step, steps and time") from error
 
+    def _read_usage(self) -> None:
+        """What the models have cost, by role; without the file, as in the laboratory, nothing."""
+        try:
+            found = json.loads(self.run.usage.read_text(encoding="utf-8"))
+            self.view.usage = {
+                str(role): {k: float(v) for k, v in costs.items() if isinstance(v, int | float)} for role, costs in found.items()
+            }
+        except (OSError, ValueError, AttributeError):
+            self.view.usage = {}
+
     def _read_metrics(self) -> None:
         offset = self._metrics.offset
         try:
@@ -225,23 +258,22 @@ class RunReader:
             self._metrics.advance(offset)
 
     def _read_journal(self) -> None:
-        end = self._journal.complete_until()
-        if end == self._journal.offset:
-            return
-        for entry in read_journal(self.run.journal, self._journal.offset):
-            # Lines that came in behind ``end`` are taken now and passed over next time.
-            if entry.seq > self._seq:
-                self._seq = entry.seq
+        try:
+            for entry in self._scan.entries():
                 self._take(entry)
-        self._journal.advance(end)
+        finally:
+            self._journal.advance(self._scan.offset)
 
     def _take(self, entry: Entry) -> None:
         view = self.view
         match entry.record:
-            case Visit() as visit:
-                view.visits.setdefault(visit.task_id, []).append(visit)
+            case RunRecord() as record:
+                view.started = record
             case Decision() as decision:
-                view.decisions.append(Remembered(entry.seq, decision))
+                remembered = Remembered(entry.seq, decision)
+                view.decisions.append(remembered)
+                view.edits[decision.edit.id] = remembered
+                view.attempts.setdefault((decision.round, decision.edit.task_id), []).append(remembered)
             case RoundRecord() as record:
                 view.rounds[record.round] = record
             case Hindsight() as hindsight:
@@ -253,7 +285,7 @@ class RunReader:
             case HarnessRecord(version=version, entries=entries):
                 view.harness_version = version
                 for task_id, changed in entries.items():
-                    view.history.setdefault(task_id, []).append(Version(entry.seq, version, changed))
+                    view.history.setdefault(task_id, []).append(Version(entry.seq, version, entry.step, changed))
 
 
 MISSING = {
@@ -263,6 +295,18 @@ MISSING = {
     "metrics.jsonl": "rewards are taken from the visits",
     "journal.jsonl": "no visits, edits or evaluations are known",
 }
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """The cyclic collector paused: nothing that is read is garbage, and looking through it again and again doubles the time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def one_line(error: Exception, path: Path) -> str:

@@ -1,100 +1,211 @@
-"""One visit's rollouts: who passed what, and what was written. Model text is shown as text, never as markup."""
+"""The Rollouts page: one group, its verdicts as a heat map, and what was written. Model text is shown as text, never as markup."""
+
+from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
 
 from memory.harness import TaskHarness
 from memory.visit import Rollout, Visit
+from ui import heatmap
+from ui.link import go
 from ui.readers import RunView
-from ui.words import escaped, plain, score
+from ui.words import escaped, plain, score, share
 
-PASS, FAIL, UNSCORED = "✓ pass", "✗ fail", "? unscored"
-SHADES = {PASS: "background-color: rgba(63, 157, 99, 0.25)", FAIL: "background-color: rgba(208, 82, 79, 0.22)"}
-WRITTEN_AT_ONCE = 16
+WRITTEN_AT_ONCE = 8
 """Rollouts whose text is shown without asking for more."""
+SORTS = ("as rolled out", "score", "preferred by Q", "length")
 
 
-def draw_visit(run: RunView, task_id: str) -> None:
-    """Choose a visit of a task; its verdicts as a table, the texts below."""
-    visits = run.visits[task_id]
-    newest = visits[::-1]
-    names = [f"step {v.step}, harness version {v.harness_version}" for v in newest]
-    chosen = st.selectbox("Visit", range(len(newest)), format_func=names.__getitem__, key=f"visit-{task_id}")
-    visit = newest[chosen or 0]
-    rollouts = run.rollouts(visit)
-    missing = len(visit.rollout_ids) - len(rollouts)
+@dataclass(frozen=True)
+class Group:
+    """Rollouts that belong together: those of a visit, or those that an edit was measured on."""
+
+    rollout_ids: tuple[str, ...]
+    entry: TaskHarness | None
+    visit: Visit | None = None
+
+
+def draw(run: RunView) -> None:
+    """Choose a group by task or by step; then its heat map and texts."""
+    if not run.visits:
+        st.info("No rollouts yet: they appear with the first finished step.")
+        return
+    _by_step(run)
+    left, right = st.columns(2)
+    task_id = left.selectbox(
+        "Task", run.visits.task_ids, index=None, placeholder="choose a task", key="task", bind="query-params"
+    )
+    if task_id is None:
+        st.caption("Choose a task, or a group of the step above.")
+        return
+    names = groups_of(run, task_id)
+    chosen = right.selectbox("Visit or measured edit", names, index=0, key="group", bind="query-params")
+    group = find(run, task_id, chosen or names[0])
+    if group is None:
+        st.warning("This group cannot be read.")
+        return
+    draw_group(run, group)
+
+
+def groups_of(run: RunView, task_id: str) -> list[str]:
+    """Names of a task's groups, newest first: ``step 12`` for a visit, ``edit ID`` for the fresh rollouts of a measurement."""
+    visits = [f"step {step}" for step in run.visits.steps[run.visits.rows(task_id)[::-1]]]
+    measured = [
+        plain(f"edit {d.edit.id}")
+        for d in (remembered.decision for remembered in reversed(run.decisions))
+        if d.edit.task_id == task_id and d.measurement and d.measurement.rollout_ids
+    ]
+    return [*dict.fromkeys(visits), *measured]
+
+
+def find(run: RunView, task_id: str, name: str) -> Group | None:
+    kind, _, which = name.partition(" ")
+    remembered = run.edit(which) if kind == "edit" else None
+    if remembered is not None and remembered.decision.measurement:
+        return Group(remembered.decision.measurement.rollout_ids, run.entry_before(remembered))
+    rows = run.visits.rows(task_id)
+    rows = rows[run.visits.steps[rows] == int(which)] if kind == "step" else rows[:0]
+    visits = run.visits.read(rows[-1:])
+    return Group(visits[0].rollout_ids, run.entry_at(visits[0]), visits[0]) if visits else None
+
+
+def _by_step(run: RunView) -> None:
+    """All groups of a step, most spread first; a row opens its group."""
+    steps = run.visits.steps
+    with st.expander("All groups of a step", key="by-step"):
+        first, last = int(steps.min()), int(steps.max())
+        step = st.number_input("Step", first, last, last, key="step", bind="query-params")
+        visits = run.visits.read(run.visits.at(int(step)))
+        if not visits:
+            st.caption("No group was visited at this step.")
+            return
+        table = step_groups(visits)
+
+        def choose() -> None:
+            rows = st.session_state["step-groups"].selection.rows
+            if rows:
+                go(task=table["task"].iloc[rows[0]], group=f"step {step:.0f}")
+
+        st.dataframe(
+            table,
+            key="step-groups",
+            hide_index=True,
+            on_select=choose,
+            selection_mode="single-row",
+            column_config={
+                **{n: st.column_config.NumberColumn(format="%.2f") for n in ("score", "spread", "Q agrees")},
+            },
+        )
+
+
+def step_groups(visits: list[Visit]) -> pd.DataFrame:
+    """One row per group: mean score, spread, share of separating pairs on which Q agrees, signs of hacking."""
+    rows = [
+        {
+            "task": v.task_id,
+            "score": sum(v.scored) / len(v.scored) if v.scored else None,
+            "spread": max(v.scored) - min(v.scored) if v.scored else None,
+            "Q agrees": v.shares.alignment,
+            "guided": sum(v.guided),
+            "clipped": v.clipped,
+            "signs of hacking": ", ".join(name for name, sign in v.signs.items() if sign.shows),
+        }
+        for v in visits
+    ]
+    return pd.DataFrame(rows).sort_values(["spread", "task"], ascending=[False, True], ignore_index=True)
+
+
+def draw_group(run: RunView, group: Group) -> None:
+    """Signs, heat map, the chosen verdict, the texts."""
+    rollouts = run.rollouts(group.rollout_ids)
+    missing = len(group.rollout_ids) - len(rollouts)
     if missing:
-        st.warning(f"{missing} of {len(visit.rollout_ids)} rollouts of this visit are not in rollouts/ or cannot be read.")
+        st.warning(f"{missing} of {len(group.rollout_ids)} rollouts of this group are not in rollouts/ or cannot be read.")
     if not rollouts:
         return
-    table = verdict_table(visit, rollouts, run.entry_at(visit))
-    st.dataframe(
-        table.style.map(lambda cell: SHADES.get(cell, "")),
-        hide_index=True,
-        key=f"verdicts-{task_id}-{visit.id}",
-        column_config={"criterion": st.column_config.TextColumn(width="large", pinned=True)},
-    )
+    if group.visit is None:
+        st.caption(
+            "Fresh rollouts of the frozen policy that the edit was measured on, with the verdicts under the criteria before it."
+        )
+    else:
+        _facts(group.visit)
+    by = st.segmented_control("Sort rollouts by", SORTS, default=SORTS[0], key="sort", bind="query-params")
+    rollouts = ordered(rollouts, by or SORTS[0], group.visit)
+    cells = heatmap.cells(rollouts, group.entry, group.visit)
+
+    def choose() -> None:
+        chosen = st.session_state["heatmap"].selection.get(heatmap.CHOSEN, [])
+        if chosen and chosen[0].get("criterion"):
+            go(rollout=chosen[0]["rollout"], criterion=chosen[0]["criterion"])
+
+    st.vega_lite_chart(heatmap.spec(cells), key="heatmap", on_select=choose)
     st.caption(
-        "Pass means met for positive points, not met for negative ones. Q counts the pairs in which it preferred the rollout."
+        "✓ pass: met for positive points, not met for negative ones. ✗ fail. ? unscored. Q: in how many of its compared pairs the "
+        "rollout was preferred. g: guided, c: cut at the length limit. Choose a cell, or choose below."
     )
+    _verdict(rollouts, group)
     for rollout in rollouts[:WRITTEN_AT_ONCE]:
         _written(rollout)
-    if len(rollouts) > WRITTEN_AT_ONCE and st.toggle(f"Show all {len(rollouts)}", key=f"all-{task_id}-{visit.id}"):
+    if len(rollouts) > WRITTEN_AT_ONCE and st.toggle(f"Show all {len(rollouts)}", key="all-rollouts"):
         for rollout in rollouts[WRITTEN_AT_ONCE:]:
             _written(rollout)
 
 
-def verdict_table(visit: Visit, rollouts: list[Rollout], entry: TaskHarness | None) -> pd.DataFrame:
-    """Criteria x rollouts, under a row of scores and one of Q."""
-    known = {c.id: c for c in entry.rubric} if entry else {}
-    judged = list(dict.fromkeys(v.criterion_id for r in rollouts for v in r.verdicts))
-    columns: dict[str, list[str]] = {
-        "criterion": ["score", *(["preferred by Q"] if visit.quality else []), *(_criterion_name(i, known) for i in judged)]
-    }
-    for rollout in rollouts:
-        place = visit.rollout_ids.index(rollout.id)
-        verdicts = {v.criterion_id: v for v in rollout.verdicts}
-        cells = [score(rollout.score), *([_preferred(visit, place)] if visit.quality else [])]
-        for criterion_id in judged:
-            verdict, criterion = verdicts.get(criterion_id), known.get(criterion_id)
-            if verdict is None or verdict.status == "unscored":
-                cells.append(UNSCORED)
-            elif criterion is None:
-                cells.append(verdict.status.replace("_", " "))
-            else:
-                cells.append(PASS if verdict.passes(criterion) else FAIL)
-        columns[f"{number(rollout)}{' guided' if rollout.guidance is not None else ''}"] = cells
-    return pd.DataFrame(columns)
+def _facts(visit: Visit) -> None:
+    s = visit.shares
+    classes = f"blind {share(s.blind)}, saturated {share(s.saturated)}, spurious {share(s.spurious)}, agree {share(s.agree)}"
+    st.caption(
+        f"{classes} · level {visit.level:g} · harness version {visit.harness_version} · {sum(visit.guided)} guided · {visit.clipped} cut"
+    )
+    for name, sign in visit.signs.items():
+        if sign.shows:
+            st.warning(
+                f"Sign of reward hacking: {escaped(name)} {sign.value:.2f}, from {sign.threshold:.2f} on it is one.",
+                icon=":material/flag:",
+            )
 
 
-def number(rollout: Rollout) -> str:
-    return "#" + plain(rollout.id).rsplit("/", 1)[-1]
+def ordered(rollouts: list[Rollout], by: str, visit: Visit | None) -> list[Rollout]:
+    """Best, or longest, first; unscored last."""
+    if by == "score":
+        return sorted(rollouts, key=lambda r: -1.0 if r.score is None else r.score, reverse=True)
+    if by == "preferred by Q" and visit is not None:
+        return sorted(rollouts, key=lambda r: heatmap.preferred(visit, r.id)[0], reverse=True)
+    return sorted(rollouts, key=lambda r: r.tokens, reverse=True) if by == "length" else rollouts
 
 
-def _criterion_name(criterion_id: str, known) -> str:
-    criterion = known.get(criterion_id)
-    return plain(f"[{criterion.points:+g}] {criterion.text}" if criterion else criterion_id)
-
-
-def _preferred(visit: Visit, place: int) -> str:
-    """In how many of its compared pairs Q preferred this rollout."""
-    orders = [
-        p.order if p.first == place else -p.order for p in visit.quality if p.order is not None and place in (p.first, p.second)
-    ]
-    return f"{orders.count(1)} of {len(orders)}" if orders else "–"
+def _verdict(rollouts: list[Rollout], group: Group) -> None:
+    """One verdict in full: the criterion, what the judge said and why."""
+    criteria = list(dict.fromkeys(v.criterion_id for r in rollouts for v in r.verdicts))
+    if not criteria:
+        st.caption("No verdict was recorded for these rollouts.")
+        return
+    left, right = st.columns(2)
+    name = left.selectbox("Rollout", [heatmap.number(r) for r in rollouts], index=0, key="rollout", bind="query-params")
+    criterion_id = right.selectbox("Criterion", criteria, index=0, key="criterion", bind="query-params")
+    rollout = next((r for r in rollouts if heatmap.number(r) == name), rollouts[0])
+    verdict = next((v for v in rollout.verdicts if v.criterion_id == criterion_id), None)
+    criterion = group.entry.criterion(criterion_id) if group.entry and criterion_id else None
+    with st.container(border=True, key="verdict"):
+        asked = f"[{criterion.points:+g}] {criterion.text}" if criterion else str(criterion_id)
+        st.text(plain(asked))
+        if verdict is None:
+            st.text("No verdict on this rollout.")
+            return
+        grade = f", grade {verdict.grade:.2f}" if verdict.grade not in (None, 0.0, 1.0) else ""
+        passed = heatmap.WORDS[heatmap.status(verdict, criterion)]
+        st.text(plain(f"{verdict.status.replace('_', ' ')}{grade}: {passed}. {verdict.reason or 'The judge gave no reason.'}"))
+        st.code(plain(rollout.text), language=None, wrap_lines=True)
 
 
 def _written(rollout: Rollout) -> None:
     marks = [f"score {score(rollout.score)}" if rollout.score is not None else "unscored", f"{rollout.tokens} tokens"]
     marks += ["clipped"] if rollout.clipped else []
     marks += ["guided"] if rollout.guidance is not None else []
-    st.markdown(f"**{escaped(number(rollout))}** · {escaped(' · '.join(marks))}")
+    st.markdown(f"**{escaped(heatmap.number(rollout))}** · {escaped(' · '.join(marks))}")
     if rollout.guidance is not None:
         with st.container(border=True, key=f"guidance-{rollout.id}"):
             st.caption("Guidance that was shown; it is no part of the response and not trained on")
             st.text(plain(rollout.guidance))
     st.code(plain(rollout.text), language=None, wrap_lines=True)
-    reasons = [f"{v.criterion_id}: {v.status.replace('_', ' ')}, {v.reason}" for v in rollout.verdicts if v.reason]
-    if reasons:
-        with st.expander("The judge's reasons", key=f"reasons-{rollout.id}"):
-            st.text(plain("\n".join(reasons)))

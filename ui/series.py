@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import pandas as pd
 
 from memory.visit import Visit
@@ -17,27 +18,38 @@ COLUMNS = {
     "frac_reward_zero_std": "flat",
     "rollouts/unscored": "unscored",
     "harness/version": "version",
+    "completions/clipped_ratio": "clipped",
+    "entropy": "entropy",
+    "kl": "kl",
+    "rollouts/guided": "guided share",
     **{f"pairs/{name}": name for name in CLASSES},
 }
 
 
 def step_table(run: RunView) -> pd.DataFrame:
-    """One row per finished step: reward, flat and unscored share, class shares. ``metrics.jsonl`` first, visits where it is silent."""
-    rows = {m["step"]: {COLUMNS[k]: v for k, v in m["metrics"].items() if k in COLUMNS} for m in run.metrics}
-    logged = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS.values())).astype(float)
-    return logged.combine_first(_seen_in_visits(run)).sort_index()[list(COLUMNS.values())]
+    """One row per finished step, the columns of ``COLUMNS``. ``metrics.jsonl`` first; steps it lacks come from their visits."""
+    key = (len(run.metrics), len(run.visits))
+    if key not in run.tables:
+        rows = {m["step"]: {COLUMNS[k]: v for k, v in m["metrics"].items() if k in COLUMNS} for m in run.metrics}
+        logged = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS.values())).astype(float)
+        table = logged.combine_first(_seen_in_visits(run, set(rows))).sort_index()[list(COLUMNS.values())]
+        run.tables.clear()
+        run.tables[key] = table
+    return run.tables[key]
 
 
-def _seen_in_visits(run: RunView) -> pd.DataFrame:
-    by_step: dict[int, list[Visit]] = {}
-    for visits in run.visits.values():
-        for visit in visits:
-            by_step.setdefault(visit.step + 1, []).append(visit)  # a visit of step 0 is seen when step 1 is finished
-    rows = {step: _step_row(visits) for step, visits in by_step.items()}
-    return pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS.values())).astype(float)
+def _seen_in_visits(run: RunView, logged: set[int]) -> pd.DataFrame:
+    """A visit of step 0 is seen when step 1 is finished. Of a long run without metrics, evenly chosen steps."""
+    steps = [int(s) for s in np.unique(run.visits.steps) if int(s) + 1 not in logged]
+    rows = {step + 1: _step_row(run.visits.read(run.visits.at(step))) for step in steps[:: -(-len(steps) // MOST_POINTS) or 1]}
+    return pd.DataFrame.from_dict(
+        {step: row for step, row in rows.items() if row}, orient="index", columns=list(COLUMNS.values())
+    ).astype(float)
 
 
 def _step_row(visits: list[Visit]) -> dict[str, float | None]:
+    if not visits:
+        return {}
     scores = [s for v in visits for s in v.scores]
     scored = [s for s in scores if s is not None]
     pairs = sum(v.shares.pairs for v in visits)

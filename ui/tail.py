@@ -1,6 +1,5 @@
 """Where reading of a growing file stopped, and whether the file is still the one that was read."""
 
-import os
 from pathlib import Path
 
 FINGERPRINT = 256
@@ -26,19 +25,6 @@ class Tail:
         """Everything before ``offset`` has been read."""
         self.offset = offset
         self._before = self._bytes_before(offset)
-
-    def complete_until(self) -> int:
-        """The offset after the last complete line; a line still being written does not count."""
-        with open(self.path, "rb") as file:
-            end = file.seek(0, os.SEEK_END)
-            while end > self.offset:
-                start = max(self.offset, end - 65536)
-                file.seek(start)
-                newline = file.read(end - start).rfind(b"\n")
-                if newline >= 0:
-                    return start + newline + 1
-                end = start
-        return self.offset
 
     def _bytes_before(self, offset: int) -> bytes:
         with open(self.path, "rb") as file:

@@ -1,18 +1,24 @@
 """The Tasks page: all visited tasks in a table, and the life of one of them."""
 
+from itertools import pairwise
+
 import pandas as pd
 import streamlit as st
 
-from memory.harness import TaskHarness
+from memory.harness import Harness, TaskHarness
 from memory.task import Criterion
 from memory.visit import Visit
-from ui import charts
-from ui.change import message_lines
+from ui import charts, lifelines
+from ui.card import diff
+from ui.change import compared_entries, message_lines
+from ui.html import STYLE, h, html
 from ui.link import go
 from ui.readers import RunView
-from ui.rollouts import draw_visit
 from ui.series import accepted_table, visit_scores, visit_shares
 from ui.words import CLASSES, UNKNOWN, escaped, operation, plain
+
+SPARK, MOST_VISITS, HEALTH = 30, 200, 5
+"""Visits behind a sparkline, on the pictures of a task, and behind the health of a criterion."""
 
 
 def draw(run: RunView) -> None:
@@ -35,7 +41,11 @@ def draw(run: RunView) -> None:
         height=min(320, 38 + 35 * len(table)),
         on_select=choose,
         selection_mode="single-row",
-        column_config={**shares, "edits": st.column_config.TextColumn(help="accepted / all")},
+        column_config={
+            **shares,
+            "agree over visits": st.column_config.LineChartColumn(y_min=0, y_max=1),
+            "edits": st.column_config.TextColumn(help="accepted / all"),
+        },
     )
     st.caption("Class shares are those of the last visit; the tasks that agree least come first. Choose a row to see its life.")
     ids = table["task"].tolist()
@@ -45,35 +55,65 @@ def draw(run: RunView) -> None:
 
 
 def task_table(run: RunView) -> pd.DataFrame:
-    """One row per visited task, least agreeing first."""
+    """One row per visited task, least agreeing first; from the numbers at hand, since there may be thousands."""
     rows = []
     edits: dict[str, list[str]] = {}
     for remembered in run.decisions:
         edits.setdefault(remembered.decision.edit.task_id, []).append(remembered.decision.outcome)
-    for task_id, visits in run.visits.items():
-        last = visits[-1]
-        entry = run.entry(task_id)
-        compared = last.shares.pairs > 0
+    for task_id in run.visits.task_ids:
+        numbers = run.visits.rows(task_id)
+        last = numbers[-1:]
+        versions = run.history.get(task_id, [])
+        entry = versions[-1].entry if versions else None
+        compared = run.visits.column("pairs", last)[0] > 0
+        agree = run.visits.column("agree", numbers[-SPARK:])
         rows.append(
             {
                 "task": task_id,
-                "domain": plain(last.domain),
-                "level": entry.level if entry else last.level,
-                **{name: 100 * getattr(last.shares, name) if compared else None for name in CLASSES},
+                "domain": plain(run.visits.domain_of[task_id]),
+                "level": entry.level if entry else float(run.visits.column("level", last)[0]),
+                **{name: 100 * float(run.visits.column(name, last)[0]) if compared else None for name in CLASSES},
+                "agree over visits": [round(float(a), 3) for a in agree],
                 "guidance": len(entry.guidance) if entry else 0,
-                "criteria": len(entry.rubric) if entry else len(last.criteria),
-                "visits": len(visits),
+                "criteria": len(entry.rubric) if entry else brought_criteria(run, task_id),
+                "rubric version": rubric_versions(run, task_id),
+                "visits": len(numbers),
                 "edits": f"{edits.get(task_id, []).count('accepted')} / {len(edits.get(task_id, []))}",
             }
         )
     return pd.DataFrame(rows).sort_values(["agree", "task"], ignore_index=True)
 
 
+def brought_criteria(run: RunView, task_id: str) -> int | None:
+    rubric = run.tasks.get(task_id, {}).get("rubric") if isinstance(run.tasks.get(task_id), dict) else None
+    return len(rubric) if isinstance(rubric, list) else None
+
+
+def rubric_versions(run: RunView, task_id: str) -> int:
+    """How often the criteria have changed since c_0."""
+    versions = run.history.get(task_id, [])
+    task = run.task(task_id) if versions else None
+    rubrics = [task.rubric] if task else []
+    rubrics += [v.entry.rubric for v in versions]
+    return sum(a != b for a, b in pairwise(rubrics)) + (task is None and bool(versions))
+
+
 def draw_task(run: RunView, task_id: str) -> None:
-    """Scores and classes per visit, criteria against c_0, edits, and one visit's rollouts."""
-    visits = run.visits[task_id]
+    """The life of a task on one picture, its criteria, versions and edits."""
+    visits = run.visits.of(task_id, MOST_VISITS)
+    if not visits:
+        st.warning("The visits of this task cannot be read.")
+        return
     edits = accepted_table(run, task_id)
     st.subheader(escaped(task_id), anchor=False)
+    with st.container(horizontal=True):
+        st.button(
+            "Rollouts of this task",
+            key="to-rollouts",
+            on_click=go,
+            kwargs={"page": "Rollouts", "task": task_id, "group": f"step {visits[-1].step}"},
+        )
+        st.button("Edits of this task", key="to-edits", on_click=go, kwargs={"page": "Evolver", "of": task_id})
     entry = run.entry(task_id)
     if entry:
         with st.expander("The prompt", key=f"prompt-{task_id}"):
@@ -94,17 +134,24 @@ def draw_task(run: RunView, task_id: str) -> None:
             st.altair_chart(charts.visit_classes(shares, edits, last), key=f"classes-{task_id}")
         else:
             st.info("No pair of rollouts of this task could be compared.")
+    if len(run.visits.rows(task_id)) > len(visits):
+        st.caption(f"The newest {len(visits)} of {len(run.visits.rows(task_id))} visits.")
+    st.markdown("**Criteria, guidance and level over time**")
+    lives = lifelines.lives(run, task_id, last)
+    if lives:
+        st.vega_lite_chart(lifelines.spec(lives, last), key=f"life-{task_id}")
+    else:
+        st.caption("Not known: the task's file is not here, and no edit was accepted.")
     st.markdown("**Criteria**")
-    _criteria(run, task_id, entry, visits[-1])
+    _criteria(run, task_id, entry, visits)
     _guidance(entry)
+    _versions(run, task_id)
     st.markdown("**Edits**")
     _edits(run, task_id)
-    st.markdown("**Rollouts**")
-    draw_visit(run, task_id)
 
 
-def _criteria(run: RunView, task_id: str, entry: TaskHarness | None, last: Visit) -> None:
-    table = criteria_table(run, task_id, entry, last)
+def _criteria(run: RunView, task_id: str, entry: TaskHarness | None, visits: list[Visit]) -> None:
+    table = criteria_table(run, task_id, entry, visits)
     if entry is None or run.task(task_id) is None:
         st.caption(
             "The rubric the user brought (c_0) is not in the run directory, and the task file that config.yaml names is not here or has "
@@ -120,12 +167,46 @@ def _criteria(run: RunView, task_id: str, entry: TaskHarness | None, last: Visit
             **{name: st.column_config.Column(width="small") for name in ("id", "unscored")},
             **{name: st.column_config.Column(width="large") for name in ("now", "in c_0")},
             "pass rate": st.column_config.ProgressColumn(format="%.0f%%", min_value=0, max_value=100, help="At the last visit."),
+            "health": st.column_config.Column(help=f"Over the last {HEALTH} visits of the task."),
         },
     )
 
 
-def criteria_table(run: RunView, task_id: str, entry: TaskHarness | None, last: Visit) -> pd.DataFrame:
-    """Every criterion of now and of c_0, with what became of it."""
+def health_of(criterion_id: str, visits: list[Visit]) -> str:
+    """What is wrong with a criterion over the last visits, in words; empty when nothing is."""
+    seen = [c for v in visits[-HEALTH:] for c in v.criteria if c.criterion_id == criterion_id]
+    rates = [c.pass_rate for c in seen if c.pass_rate is not None]
+    if not rates:
+        return "never scored" if seen else ""
+    found = [word for word, rate in (("always passed", 1.0), ("never passed", 0.0)) if all(r == rate for r in rates)]
+    spurious = sum(c.shares.spurious * c.shares.pairs for c in seen)
+    agree = sum(c.shares.agree * c.shares.pairs for c in seen)
+    return ", ".join([*found, *(["disagrees with Q"] if spurious > agree else [])])
+
+
+def _versions(run: RunView, task_id: str) -> None:
+    """What changed between any two versions of the task's harness entry."""
+    task = run.task(task_id)
+    entries = {"as brought": Harness().of(task)} if task else {}
+    entries |= {f"version {v.version}, step {v.step}": v.entry for v in run.history.get(task_id, [])}
+    if len(entries) < 2:
+        return
+    with st.expander("Compare two versions", key=f"versions-{task_id}"):
+        left, right = st.columns(2)
+        names = list(entries)
+        old = left.selectbox("From", names, index=0, key=f"from-{task_id}")
+        new = right.selectbox("To", names, index=len(names) - 1, key=f"to-{task_id}")
+        rows = compared_entries(entries[old or names[0]], entries[new or names[-1]])
+        if rows:
+            st.html(STYLE)
+            st.html(html(h("div", diff(rows), class_="card")))
+        else:
+            st.caption("The two are equal.")
+
+
+def criteria_table(run: RunView, task_id: str, entry: TaskHarness | None, visits: list[Visit]) -> pd.DataFrame:
+    """Every criterion of now and of c_0, with what became of it and how it does."""
+    last = visits[-1]
     task = run.task(task_id)
     brought = {c.id: c for c in task.rubric} if task else {}
     now = {c.id: c for c in entry.rubric} if entry else {}
@@ -149,6 +230,7 @@ def criteria_table(run: RunView, task_id: str, entry: TaskHarness | None, last: 
                 "state": plain(state),
                 "now": _points_and_text(new) if new else UNKNOWN,
                 "in c_0": _points_and_text(old) if old and changed else "",
+                "health": health_of(criterion_id, visits),
                 "pass rate": 100 * seen.pass_rate if seen and seen.pass_rate is not None else None,
                 "unscored": str(seen.unscored) if seen else "",
             }

@@ -5,6 +5,7 @@ import re
 INTERFACES = {"p": "p task sampling", "g": "g rollout guidance", "c": "c rubric criteria"}
 INTERFACE_COLOURS = {"p": "violet", "g": "blue", "c": "orange"}
 OUTCOMES = ("accepted", "rejected", "inconclusive")
+OUTCOME_SIGNS = {"accepted": "✓", "rejected": "✗", "inconclusive": "?"}
 OUTCOME_ICONS = {"accepted": ":material/check:", "rejected": ":material/close:", "inconclusive": ":material/question_mark:"}
 OUTCOME_COLOURS = {"accepted": "green", "rejected": "red", "inconclusive": "gray"}
 CLASSES = ("blind", "saturated", "spurious", "agree")
@@ -34,6 +35,10 @@ def age(seconds: float) -> str:
 
 def share(value: float | None) -> str:
     return UNKNOWN if value is None or value != value else f"{value:.0%}"
+
+
+def signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
 
 
 def score(value: float | None) -> str:

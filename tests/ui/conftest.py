@@ -30,7 +30,7 @@ def copied(synthetic, tmp_path) -> Path:
 def open_page(monkeypatch):
     """Open the console on a folder at a URL; fails on any exception that the page shows."""
 
-    def open_page(folder: Path, **query: str) -> AppTest:
+    def open_page(folder: Path, **query: str | list[str]) -> AppTest:
         monkeypatch.setattr(sys, "argv", ["console.py", str(folder)])
         app = AppTest.from_file(CONSOLE, default_timeout=60)
         for name, value in query.items():

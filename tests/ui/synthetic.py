@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from memory.decision import Attribution, Decision, Guard, Hindsight, Interval, Measurement
+from memory.decision import Attribution, Decision, Guard, Hindsight, Interval, Measurement, Probe, ScoreChange
 from memory.edit import (
     AddField,
     Claim,
@@ -86,6 +86,8 @@ class SyntheticRun:
         self.harness = Harness()
         self.decisions: list[Decision] = []
         self.rewards: list[float] = []
+        self.visits: list[Visit] = []
+        self.last_visit: dict[str, str] = {}
         self.run.tasks.write_text("".join(t.model_dump_json() + "\n" for t in TASKS.values()))
         self.journal = Journal(self.run.journal)
         self.journal.append(0, RunRecord(seed=0))
@@ -121,11 +123,13 @@ class SyntheticRun:
             group = [self.rollout(step, task_id, place * GROUP + k, k) for k in range(GROUP)]
             rollouts += group
             visits.append(self.visit(step, place, task_id, group))
+        self.visits += visits
         RolloutStore(self.run.rollouts).write(f"step-{step:06d}", rollouts)
         for visit in visits:
             for hindsight in self.hindsights(visit):
                 self.journal.append(step, hindsight)
             self.journal.append(step, visit)
+            self.last_visit[visit.task_id] = visit.id
         scores = [s for v in visits for s in v.scored]
         reward = sum(scores) / len(scores)
         self.rewards.append(reward)
@@ -143,6 +147,14 @@ class SyntheticRun:
             metrics[f"pairs/{name}"] = sum(getattr(v.shares, name) * v.shares.pairs for v in visits) / pairs
         with open(self.run.metrics, "a") as file:
             file.write(json.dumps({"step": step + 1, "metrics": metrics, "seconds": {"rollout": 1.0}}) + "\n")
+
+    def measured_on(self, step: int, edit_id: str) -> tuple[str, ...]:
+        """Fresh rollouts of the frozen policy, in a file of their own."""
+        name = f"round-{step:04d}-{edit_id}"
+        task_id = edit_id.split("-", 1)[1].rsplit("-", 1)[0]
+        made = [self.rollout(step, task_id, k, k).model_copy(update={"id": f"{name}/{k}"}) for k in range(4)]
+        RolloutStore(self.run.rollouts).write(name, made)
+        return tuple(r.id for r in made)
 
     def rollout(self, step: int, task_id: str, number: int, seat: int) -> Rollout:
         entry = self.harness.of(TASKS[task_id])
@@ -199,7 +211,9 @@ class SyntheticRun:
     def hindsights(self, visit: Visit) -> list[Hindsight]:
         """Of edits accepted since the task's last visit; only those of the first rounds are looked back on here."""
         return [
-            Hindsight(edit_id=d.edit.id, visit_id=visit.id, pair_class=d.edit.claim.pair_class, claimed=0.3, observed=0.12)
+            Hindsight(
+                edit_id=d.edit.id, visit_id=visit.id, pair_class=d.edit.claim.pair_class, claimed=0.3, observed=0.12, visits=2
+            )
             for d in self.decisions
             if d.outcome == "accepted" and d.edit.task_id == visit.task_id and visit.step - d.step < 2 and d.round < 4
         ]
@@ -214,18 +228,25 @@ class SyntheticRun:
         for d in made:
             self.journal.append(step, d)
         task_ids = tuple(dict.fromkeys(d.edit.task_id for d in made))
+        last = self.last_visit
         attributions = tuple(
             Attribution(
                 task_id=d.edit.task_id,
                 pair_class=d.edit.claim.pair_class,
                 interface=d.edit.interface,
+                criterion_ids=("c1",),
                 reason=f"62% of pairs of {d.edit.task_id} are {d.edit.claim.pair_class}",
+                evidence=(last[d.edit.task_id],) if d.edit.task_id in last else (),
+                probes=(PROBE,) if d.edit.interface == "g" else (),
+                overruled="saturated, through p: the group is easy" if d.edit.id == "r1-fever-1-1" else None,
                 author="rules",
             )
             for d in made
         )
         recalled = {i: (*(d.edit.id for d in self.decisions[-2:]), "v0-0-unknown") for i in task_ids}
-        self.journal.append(step, RoundRecord(round=number, task_ids=task_ids, attributions=attributions, recalled=recalled))
+        cost = {"rollouts": 16 * len(made), "quality_calls": 40 * len(made), "failures": {"proposer timeout": 1}}
+        record = RoundRecord(round=number, task_ids=task_ids, attributions=attributions, recalled=recalled, **cost)
+        self.journal.append(step, record)
         if accepted:
             ids = tuple(d.edit.id for d in made if d.outcome == "accepted")
             self.harness = self.harness.updated(accepted)
@@ -233,7 +254,9 @@ class SyntheticRun:
         self.decisions += made
 
     def decision(self, step, number, task_id, operation, pair_class, outcome, gain, revision=0, secondary=()) -> Decision:
+        cited = (self.last_visit[task_id],) if task_id in self.last_visit else ()
         edit = Edit(
+            evidence=cited,
             id=f"r{number}-{task_id}-{revision + 1}",
             task_id=task_id,
             operation=operation,
@@ -254,19 +277,34 @@ class SyntheticRun:
                 mean_score_before=0.31,
                 mean_score_after=0.44,
                 effect=interval(gain),
+                noise=0.11,
+                p_value=0.002 if outcome == "accepted" else 0.2,
+                p_needed=0.0125,
+                change=ScoreChange(by_rollouts=0.02, by_criteria=0.13),
                 guards=(
                     Guard(name="agree share", harm=interval(harm, 0.08), limit=0.1, holds=harm < 0.1),
                     Guard(name="rank agreement with Q", harm=interval(-0.05, 0.1), limit=0.1, holds=True),
+                    Guard(name="score", task_id="rash-6", harm=interval(0.01, 0.05), limit=0.05, holds=True),
                 ),
                 rollouts=16,
                 quality_calls=40,
                 looks=2,
+                rollout_ids=self.measured_on(step, edit.id),
             )
         return Decision(
             edit=edit, step=step, round=number, outcome=outcome, sentence=sentence, measurement=measurement, revision=revision
         )
 
 
+PROBE = Probe(
+    kind="full_hint",
+    criterion_ids=("c1",),
+    before=0.1,
+    after=0.7,
+    helps=True,
+    rollouts=4,
+    sentence="Told all of what the criterion wants, the policy meets it.",
+)
 HINT = GuidanceField(id="g1", text="Name the sign that should not wait.", criterion_ids=("c2",))
 EASIER = (Message(role="user", content="Tell me about the tides.\nStart with the moon."),)
 SCRIPT: dict[int, tuple] = {

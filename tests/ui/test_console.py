@@ -2,9 +2,13 @@
 
 import ast
 import json
+import re
 import time
+from html import unescape
 from pathlib import Path
 
+import pandas as pd
+import pyarrow as pa
 import pytest
 import yaml
 from streamlit.testing.v1 import AppTest
@@ -13,16 +17,24 @@ import ui
 from memory.journal import Journal, RunRecord
 from tests.ui.conftest import checked
 from tests.ui.synthetic import EVERY, STEPS, TRICKY
-from ui.measurement import effect_rows
+from ui.console import PAGES
+from ui.evolver import CARDS
 from ui.readers import MISSING, RunReader
-
-PAGES = ("Runs", "Overview", "Evolver", "Tasks")
 
 
 def said(app: AppTest) -> str:
     """All words of a page that are not in tables."""
     parts = [*app.markdown, *app.caption, *app.text, *app.info, *app.warning, *app.subheader]
-    return "\n".join(str(part.value) for part in parts)
+    return "\n".join([*(str(part.value) for part in parts), *(text_of(card) for card in cards(app))])
+
+
+def cards(app: AppTest) -> list[str]:
+    return [part.proto.body for part in app.get("html") if "<article" in part.proto.body]
+
+
+def text_of(html: str) -> str:
+    """The words of HTML as a browser shows them."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
 
 
 def card_keys(app: AppTest) -> list[str]:
@@ -31,6 +43,16 @@ def card_keys(app: AppTest) -> list[str]:
 
 def charts(app: AppTest) -> list[dict]:
     return [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
+
+
+def heat_map(app: AppTest) -> pd.DataFrame:
+    """The cells of the page's heat map, as they are sent to the browser."""
+    return pa.ipc.open_stream(app.get("vega_lite_chart")[0].proto.data.data).read_pandas()
+
+
+def heat_map(app: AppTest) -> pd.DataFrame:
+    """The cells of the page's heat map, as they are sent to the browser."""
+    return pa.ipc.open_stream(app.get("vega_lite_chart")[0].proto.data.data).read_pandas()
 
 
 def test_runs_lists_every_run_with_its_state(synthetic, copied, open_page):
@@ -84,64 +106,78 @@ def test_overview_shows_tiles_curves_classes_and_alerts(synthetic, open_page):
 def test_evolver_has_a_card_per_edit_newest_first(synthetic, open_page):
     app = open_page(synthetic.run.root, page="Evolver")
     assert "12 of 12 edits, newest first" in said(app)
-    assert len(card_keys(app)) == 10
+    assert len(card_keys(app)) == CARDS
     seqs = [int(key.rsplit("-", 1)[1]) for key in card_keys(app)]
     assert seqs == sorted(seqs, reverse=True)
 
 
 def test_a_card_tells_change_measurement_decision_attribution_and_hindsight(synthetic, open_page):
     app = open_page(synthetic.run.root, page="Evolver", edit="r1-fever-1-1")
-    assert len(card_keys(app)) == 1
-    words = said(app)
+    (words,) = map(text_of, cards(app))
+    assert "c rubric criteria ✓ accepted reword criterion on fever-1" in words
     assert "Accepted: the share changed by +0.30" in words
-    assert "62% of pairs of fever-1 are spurious" in words
-    assert "reword criterion" in words
-    assert "revision 0" in words
-    assert "since then +0.12 on useful share (agree - spurious); the measurement promised +0.30" in words
-    assert ":orange-badge" in words or "c rubric criteria" in words
-    assert app.code[0].value == (
-        "- [+5] States the main cause of a fever  (c1)\n+ [+5] Names infection as the usual cause of a fever  (c1)"
-    )
-    effect, shares = charts(app)
-    assert effect["encoding"]["y"]["sort"][0] == "useful share (agree - spurious)"
-    assert shares["encoding"]["y"]["sort"] == ["before", "after"]
+    assert "spurious → c rubric criteria: 62% of pairs of fever-1 are spurious (by rules)" in words
+    assert "Overruled, the rules would have said: saturated, through p" in words
+    assert "Evidence cited: visit of fever-1 at step" in words
+    assert "shaded: ±0.11, what an unchanged harness shows by chance" in words
+    assert "after +0.30 (+0.18 to +0.42)" in words
+    assert "score on rash-6 +0.01, limit 0.05: ✓ holds" in words
+    assert "p 0.002, needed under 0.013" in words
+    assert "mean score 0.31 → 0.44 · of it +0.02 by other rollouts, +0.13 by other criteria" in words
+    assert "the measurement promised +0.30; the 2 visits since show +0.12" in words
+    assert "The whole round: 48 rollouts, 120 quality calls, 3 tasks; failures: 1 × proposer timeout" in words
+    assert "<del>main</del>" in cards(app)[0]
 
 
-def test_the_drawn_rows_point_right_for_better_and_carry_their_limits(synthetic):
-    decision = next(d for d in synthetic.decisions if d.outcome == "rejected" and d.measurement)
-    effect, agree, rank = effect_rows(decision, None)
-    assert (effect["kind"], effect["estimate"], effect["limit"]) == ("effect", -0.2, None)
-    assert (agree["kind"], agree["estimate"], agree["limit"]) == ("guard broken", -0.22, -0.1)
-    assert agree["low"] < agree["estimate"] < agree["high"]
-    assert (rank["kind"], rank["estimate"]) == ("guard holds", 0.05)
+def test_a_probe_is_on_the_card(synthetic, open_page):
+    app = open_page(synthetic.run.root, page="Evolver", edit="r1-rash-6-1")
+    assert "Probe with a full hint: ✓ helps, 10% → 70%. Told all of what the criterion wants" in said(app)
 
 
 def test_a_revision_names_the_others_of_its_round_and_what_was_recalled(synthetic, open_page):
-    app = open_page(synthetic.run.root, page="Evolver", edit="r2-letter-3-2")
-    assert "revision 1" in said(app)
-    assert "0: reprice criterion, rejected" in said(app)
-    assert "edit on tides-2: lower level, inconclusive (r1-tides-2-1)\n" in said(app)
-    assert "not in the journal (v0-0-unknown)" in said(app)
+    words = said(open_page(synthetic.run.root, page="Evolver", edit="r2-letter-3-2"))
+    assert words.index("revision 0: ✗ reprice criterion, rejected") < words.index(
+        "revision 1: ✓ create criterion, accepted (this card)"
+    )
+    assert "edit on tides-2 at step 4: lower level, inconclusive (r1-tides-2-1)" in words
+    assert "not in the journal (v0-0-unknown)" in words
 
 
 def test_an_edit_refused_before_measuring_says_so(synthetic, open_page):
     app = open_page(synthetic.run.root, page="Evolver", edit="r3-fever-1-1")
-    assert "Not measured" in app.info[0].value
-    assert charts(app) == []
+    assert "Not measured: the edit was refused before any rollout was spent." in said(app)
+    assert 'class="track"' not in cards(app)[0]
 
 
 def test_filters_leave_what_they_say(synthetic, open_page):
     app = open_page(synthetic.run.root, page="Evolver")
-    checked(app.button_group(key="outcomes").set_value(["rejected"]).run())
+    checked(app.button_group(key="outcome").set_value(["rejected"]).run())
     expected = [d for d in synthetic.decisions if d.outcome == "rejected"]
     assert f"{len(expected)} of 12 edits" in said(app)
-    checked(app.button_group(key="interfaces").set_value(["c"]).run())
+    checked(app.button_group(key="interface").set_value(["c"]).run())
     expected = [d for d in expected if d.edit.interface == "c"]
     assert len(card_keys(app)) == len(expected) > 0
-    checked(app.text_input(key="task-text").set_value("FEVER").run())
-    assert len(card_keys(app)) == sum(d.edit.task_id == "fever-1" for d in expected) == 1
-    checked(app.text_input(key="task-text").set_value("no such task").run())
+    checked(app.text_input(key="text").set_value("FEVER-1").run())
+    assert len(card_keys(app)) == sum("fever-1" in d.edit.model_dump_json() + d.sentence for d in expected) == 1
+    checked(app.text_input(key="text").set_value("no such words").run())
     assert "No edit matches" in said(app)
+
+
+def test_filters_come_from_the_url(synthetic, open_page):
+    def left(**asked):
+        return {int(k.rsplit("-", 1)[1]) for k in card_keys(open_page(synthetic.run.root, page="Evolver", **asked))}
+
+    run = RunReader(synthetic.run.root).refresh()
+
+    def expected(holds):
+        return {d.seq for d in run.decisions if holds(d.decision)}
+
+    assert left(outcome="inconclusive") == expected(lambda d: d.outcome == "inconclusive")
+    assert left(interface="g rollout guidance") == expected(lambda d: d.edit.interface == "g")
+    assert left(domain="medical") == expected(lambda d: d.edit.task_id in ("fever-1", "rash-6"))
+    assert left(of="letter-3") == expected(lambda d: d.edit.task_id == "letter-3")
+    assert left(steps=["16", "20"]) == expected(lambda d: d.step >= 16)
+    assert left(text="keeps nothing of this") == set()
 
 
 def test_a_card_leads_to_its_task_and_back(synthetic, open_page):
@@ -178,24 +214,55 @@ def test_a_task_shows_its_criteria_against_c_0(synthetic, open_page):
     assert rows.loc["s1", "state"] == "new, from c1"
 
 
-def test_the_verdict_table_is_the_rollouts_of_the_chosen_visit(synthetic, open_page):
-    app = open_page(synthetic.run.root, page="Tasks", task="fever-1")
+def test_the_heat_map_is_the_rollouts_of_the_chosen_visit(synthetic, open_page):
     run = RunReader(synthetic.run.root).refresh()
-    for place in (0, 3):
-        checked(app.selectbox(key="visit-fever-1").set_value(place).run())
-        visit = run.visits["fever-1"][::-1][place]
-        rows = next(d.value for d in app.dataframe if "criterion" in d.value).set_index("criterion")
-        assert rows.loc["score"].tolist() == ["unscored" if s is None else f"{s:.3f}" for s in visit.scores]
-        rollouts, entry = run.rollouts(visit), run.entry_at(visit)
+    for visit in run.visits.of("fever-1")[::5]:
+        app = open_page(synthetic.run.root, page="Rollouts", task="fever-1", group=f"step {visit.step}")
+        cells = heat_map(app)
+        assert cells[cells["row"] == "score"]["text"].tolist() == ["–" if s is None else f"{s:.2f}" for s in visit.scores]
+        rollouts, entry = run.rollouts(visit.rollout_ids), run.entry_at(visit)
         assert entry is not None
         for k, criterion in enumerate(entry.rubric):
             passed = [r.verdicts[k].passes(criterion) for r in rollouts]
-            assert rows.iloc[2 + k].tolist() == [{True: "✓ pass", False: "✗ fail", None: "? unscored"}[p] for p in passed]
+            found = cells[cells["criterion"] == criterion.id]["status"]
+            assert found.tolist() == [{True: "pass", False: "fail", None: "unscored"}[p] for p in passed]
         assert [c.value for c in app.code][-len(rollouts) :] == [r.text for r in rollouts]
 
 
+def test_a_cell_of_the_url_is_told_in_full(synthetic, open_page):
+    run = RunReader(synthetic.run.root).refresh()
+    visit = run.visits.of("fever-1")[0]
+    rollout = run.rollouts(visit.rollout_ids)[2]
+    number = "#" + rollout.id.split("/")[1]
+    app = open_page(
+        synthetic.run.root, page="Rollouts", task="fever-1", group=f"step {visit.step}", rollout=number, criterion="c2"
+    )
+    words = said(app)
+    assert "[+3] Says when to ask a professional" in words
+    assert rollout.verdicts[1].reason in words
+    assert app.code[0].value == rollout.text
+
+
+def test_rollouts_that_an_edit_was_measured_on_are_shown(synthetic, open_page):
+    app = open_page(synthetic.run.root, page="Evolver", edit="r1-fever-1-1")
+    (button,) = [b for b in app.button if str(b.key).startswith("measured-")]
+    checked(button.click().run())
+    assert app.query_params["page"] == "Rollouts"
+    assert set(heat_map(app)["rollout"]) == {"#0", "#1", "#2", "#3"}
+
+
+def test_rollouts_are_sorted_as_asked(synthetic, open_page):
+    run = RunReader(synthetic.run.root).refresh()
+    visit = run.visits.of("fever-1")[2]
+    app = open_page(synthetic.run.root, page="Rollouts", task="fever-1", group=f"step {visit.step}", sort="score")
+    cells = heat_map(app)
+    found = [text for text in cells[cells["row"] == "score"]["text"] if text != "–"]
+    assert found == sorted(found, reverse=True)
+    assert len(found) == len(visit.scored)
+
+
 def test_guidance_is_shown_apart_from_the_response(synthetic, open_page):
-    app = open_page(synthetic.run.root, page="Tasks", task="rash-6")
+    app = open_page(synthetic.run.root, page="Rollouts", task="rash-6")
     shown = [t.value for t in app.text if t.value.startswith("Keep in mind:")]
     assert len(shown) == 3  # half of the group is guided
     assert not any("Keep in mind" in c.value for c in app.code)
@@ -203,12 +270,25 @@ def test_guidance_is_shown_apart_from_the_response(synthetic, open_page):
 
 def test_model_text_is_never_markup(synthetic, open_page):
     run = RunReader(synthetic.run.root).refresh()
-    task_id = next(v.task_id for v in run.ordered_visits[::-1] if v.rollout_ids[0].endswith("/0"))
-    app = open_page(synthetic.run.root, page="Tasks", task=task_id)
-    place = next(k for k, v in enumerate(run.visits[task_id][::-1]) if v.rollout_ids[0].endswith("/0"))
-    checked(app.selectbox(key=f"visit-{task_id}").set_value(place).run())
+    visit = next(v for v in run.visits.read(range(len(run.visits))) if v.rollout_ids[0].endswith("/0"))
+    app = open_page(synthetic.run.root, page="Rollouts", task=visit.task_id, group=f"step {visit.step}")
     assert TRICKY in [c.value for c in app.code]
     assert not any("<script>" in str(m.value) or m.allow_html for m in app.markdown)
+
+
+def test_text_of_a_run_is_escaped_on_a_card(copied, open_page):
+    path = copied / "journal.jsonl"
+    path.write_text(
+        path.read_text().replace("62% of pairs of", "<script>alert(1)</script> <img src=x onerror=alert(1)> & 62% of")
+    )
+    app = open_page(copied, page="Evolver", edit="r1-fever-1-1")
+    (card,) = cards(app)
+    assert "<script" not in card
+    assert "<img" not in card
+    assert (
+        "<script>alert(1)</script> <img src=x onerror=alert(1)> & 62%" in text_of(card).replace("  ", " ")
+        or "&lt;script&gt;alert(1)&lt;/script&gt;" in card
+    )
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -225,6 +305,7 @@ def test_an_empty_run_is_said_to_be_empty(tmp_path, open_page, page):
         "Overview": "No steps yet",
         "Evolver": f"No edits yet: the first round comes at step {EVERY}.",
         "Tasks": "No tasks yet",
+        "Rollouts": "No rollouts yet",
     }[page]
     assert expected in said(app)
 
@@ -250,13 +331,13 @@ def test_a_missing_file_costs_a_sentence_and_no_page(copied, open_page, missing)
         path.unlink()
     task = {} if missing == "journal.jsonl" else {"task": "fever-1"}
     for page in PAGES:
-        app = open_page(copied.parent, page=page, run="copy", **(task if page == "Tasks" else {}))
+        app = open_page(copied.parent, page=page, run="copy", **(task if page in ("Tasks", "Rollouts") else {}))
         if page != "Runs" and missing in MISSING:
             assert any(missing.replace(".", r"\.") in w.value for w in app.warning)
-    if missing == "rollouts":
-        assert any("6 of 6 rollouts" in w.value for w in app.warning)
-    if missing in ("tasks.jsonl",):
-        assert "is not in the run directory" in said(app)
+        if missing == "rollouts" and page == "Rollouts":
+            assert any("6 of 6 rollouts" in w.value for w in app.warning)
+        if missing == "tasks.jsonl" and page == "Tasks":
+            assert "is not in the run directory" in said(app)
 
 
 def test_damaged_files_cost_a_sentence_each(copied, open_page):
@@ -294,7 +375,7 @@ def test_the_console_writes_nothing_into_a_run(copied, open_page):
 
     before = state()
     for page in PAGES:
-        open_page(copied, page=page, **({"task": "fever-1"} if page == "Tasks" else {}))
+        open_page(copied, page=page, **({"task": "fever-1"} if page in ("Tasks", "Rollouts") else {}))
     assert state() == before
 
 

@@ -10,6 +10,7 @@ from memory.edit import apply
 from memory.harness import Harness
 from memory.journal import AlertRecord, Journal, RoundRecord
 from tests.ui.synthetic import STEPS, TASKS
+from ui.index import NUMBERS
 from ui.readers import RunReader, run_folders
 from ui.series import MOST_POINTS, against_window, heldout_table, shares_long, step_table, thinned
 from ui.words import CLASSES, escaped
@@ -29,7 +30,7 @@ def alerts(view) -> list[str]:
 def test_the_view_holds_what_was_written(synthetic):
     view = RunReader(synthetic.run.root).refresh()
     assert view.troubles == {}
-    assert sum(len(v) for v in view.visits.values()) == 4 * STEPS
+    assert len(view.visits) == 4 * STEPS
     assert [r.decision for r in view.decisions] == synthetic.decisions
     assert len(view.accepted) == sum(d.outcome == "accepted" for d in synthetic.decisions) > 0
     assert view.harness_version == synthetic.harness.version == 4
@@ -48,30 +49,65 @@ def test_each_visit_and_edit_meets_the_harness_of_its_time(synthetic):
     reworded = apply(first.decision.edit, untouched)
     assert view.entry_before(first) == untouched
     assert view.entry_before(later) == reworded != untouched
-    early, late = view.visits["fever-1"][0], view.visits["fever-1"][-1]
+    early, *_, late = view.visits.of("fever-1")
     assert view.entry_at(early) == untouched
     assert view.entry_at(late) == reworded
 
 
-def test_reading_again_reads_only_the_tail(copied, monkeypatch):
-    read: list[int] = []
-
-    def spy(path, offset=0):
-        for entry in journal_reader(path, offset):
-            read.append(entry.seq)
-            yield entry
-
-    journal_reader = ui.readers.read_journal
-    monkeypatch.setattr(ui.readers, "read_journal", spy)
+def test_reading_again_reads_only_the_tail(copied):
     reader = RunReader(copied)
-    before = len(reader.refresh().alerts)
-    whole = len(read)
-    assert whole > 100
-    reader.refresh()
-    assert len(read) == whole
+    known = alerts(reader.refresh())
     append(copied, "one", "two")
-    assert alerts(reader.refresh())[before:] == ["one", "two"]
-    assert read[whole:] == [whole, whole + 1]
+    with open(copied / "journal.jsonl", "r+b") as file:
+        file.write(b"nothing reads this again " * 40)
+    assert alerts(reader.refresh()) == [*known, "one", "two"]
+    assert "journal.jsonl" not in reader.view.troubles
+
+
+def test_a_visit_is_known_by_its_first_bytes_as_by_its_whole_line(copied, tmp_path):
+    """The same run, its journal written with the fields in another order: slower to read, the same numbers."""
+    other = tmp_path / "sorted"
+    other.mkdir()
+    lines = (copied / "journal.jsonl").read_text().splitlines()
+    (other / "journal.jsonl").write_text("".join(json.dumps(json.loads(line), sort_keys=True) + "\n" for line in lines))
+    quick, slow = RunReader(copied).refresh().visits, RunReader(other).refresh().visits
+    assert len(quick) == len(slow) == 4 * STEPS
+    assert quick.domain_of == slow.domain_of
+    assert [quick.rows(t).tolist() for t in TASKS] == [slow.rows(t).tolist() for t in TASKS]
+    for name in NUMBERS:
+        assert quick.column(name).tolist() == slow.column(name).tolist()
+    for number, visit in enumerate(quick.read(range(len(quick)))):
+        assert slow.one(number) == visit == quick.by_id(visit.id)
+        assert quick.steps[number] == visit.step
+        assert [quick.column(n)[number] for n in ("level", "guided", "agree")] == [
+            visit.level,
+            sum(visit.guided),
+            visit.shares.agree,
+        ]
+
+
+def test_ids_of_any_letters_are_found(tmp_path, synthetic):
+    odd = synthetic.visits[0].model_copy(update={"id": 'v "1" \\ 发烧', "task_id": '发烧 "a" \\', "domain": "医"})
+    journal = Journal(tmp_path / "journal.jsonl")
+    journal.append(0, odd)
+    journal.close()
+    view = RunReader(tmp_path).refresh()
+    assert view.visits.task_ids == [odd.task_id]
+    assert view.visits.by_id(odd.id) == odd
+    assert view.visits.domain_of == {odd.task_id: "医"}
+    assert view.visits.of(odd.task_id) == [odd]
+
+
+def test_a_damaged_visit_is_left_out_and_costs_nothing_else(copied):
+    path = copied / "journal.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    number, line = next((n, text) for n, text in enumerate(lines) if '"kind": "visit"' in text)
+    lines[number] = line.replace('"scores": [', '"scores": [oops ', 1)
+    path.write_text("".join(lines))
+    visits = RunReader(copied).refresh().visits
+    assert visits.one(0) is None
+    assert len(visits.read(range(len(visits)))) == 4 * STEPS - 1
+    assert len(visits.column("agree")) == 4 * STEPS
 
 
 def test_metrics_are_read_from_where_reading_stopped(copied, monkeypatch):
@@ -118,7 +154,7 @@ def test_a_run_that_was_cut_back_and_went_on_is_read_anew(copied):
     found = alerts(reader.refresh())
     assert "lost with the kill" not in found
     assert found[-1] == "another"
-    assert sum(len(v) for v in reader.view.visits.values()) == 4 * STEPS
+    assert len(reader.view.visits) == 4 * STEPS
 
 
 @pytest.mark.parametrize("line", ["{not json}", "[1, 2]", '{"kind": "dream", "seq": 9}', '{"kind": "visit", "seq": 9}', "null"])
@@ -128,7 +164,7 @@ def test_a_damaged_journal_line_is_said_and_what_stands_before_it_is_kept(copied
     view = RunReader(copied).refresh()
     assert "journal.jsonl" in view.troubles
     assert str(copied) not in view.troubles["journal.jsonl"]
-    assert sum(len(v) for v in view.visits.values()) == 4 * STEPS
+    assert len(view.visits) == 4 * STEPS
 
 
 def test_another_schema_is_refused_with_a_sentence(tmp_path):
@@ -171,14 +207,14 @@ def test_c_0_of_a_changed_task_file_is_not_believed(copied, synthetic):
 
 def test_rollouts_are_found_missing_ones_left_out_and_no_other_file_is_opened(copied):
     view = RunReader(copied).refresh()
-    visit = view.visits["fever-1"][0]
-    assert [r.id for r in view.rollouts(visit)] == list(visit.rollout_ids)
-    outside = view.rollouts(visit)[0].model_copy(update={"id": "../../outside/0"})
+    visit = view.visits.of("fever-1")[0]
+    assert [r.id for r in view.rollouts(visit.rollout_ids)] == list(visit.rollout_ids)
+    outside = view.rollouts(visit.rollout_ids)[0].model_copy(update={"id": "../../outside/0"})
     (copied.parent / "outside.jsonl").write_text(outside.model_dump_json() + "\n")
     ids = ("../../outside/0", "step-000000/999", *visit.rollout_ids[:2])
-    assert len(view.rollouts(visit.model_copy(update={"rollout_ids": ids}))) == 2
+    assert len(view.rollouts(ids)) == 2
     (copied / "rollouts" / f"step-{visit.step:06d}.jsonl").write_text("{broken}\n")
-    assert view.rollouts(visit) == []
+    assert view.rollouts(visit.rollout_ids) == []
 
 
 def test_folders_without_a_run_are_no_runs(copied):

@@ -1,0 +1,256 @@
+"""Where each visit stands in a journal, so that a page reads only the visits it shows.
+
+A long run has hundreds of thousands of visits. ``Scan`` knows them by the bytes of their first fields. ``Visits`` keeps their places,
+reads a visit in full when it is asked for, and a few numbers of every visit when a page needs them (some 300 bytes a visit in all). A
+line that was written in another order of fields is parsed as JSON instead: slower, the same result.
+"""
+
+import json
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memory.errors import JournalError
+from memory.journal import KINDS, SCHEMA, Entry, RunRecord
+from memory.visit import Visit
+
+CHUNK = 8 * 1024**2
+"""Bytes read at once."""
+CLOSING = ord("}")
+KEPT = 2048
+"""Visits kept parsed."""
+_STRING = rb'"([^"\\]*(?:\\.[^"\\]*)*)"'
+_HEAD = re.compile(rb'\{"seq": (\d+), "step": (-?\d+), "kind": "(\w+)", "time": ([^,]+), "record": ')
+_OPENING = re.compile(
+    rb'\{"seq": \d+, "step": -?\d+, "kind": "visit", "time": [^,]+, "record": \{"id": ' + _STRING
+    + rb', "step": (-?\d+), "task_id": ' + _STRING + rb', "domain": ' + _STRING + rb', "harness_version": '
+)  # fmt: skip
+_NUMBERS = re.compile(
+    rb'"harness_version": (\d+), "level": ([^,]+), "rollout_ids": \[[^\]]*\], "guided": \[([^\]]*)\], "guidance_ids": \[([^\]]*)\]'
+    rb', "scores": \[[^\]]*\], "lengths": \[[^\]]*\], "clipped": \d+, "shares": \{"blind": ([^,]+), "saturated": ([^,]+)'
+    rb', "spurious": ([^,]+), "agree": ([^,]+), "pairs": ([^}]+)\}'
+)
+NUMBERS = ("version", "level", "guided", "fields", "blind", "saturated", "spurious", "agree", "pairs")
+"""Numbers of a visit: ``guided`` counts guided rollouts, ``fields`` the task's guidance fields."""
+
+
+class Scan:
+    """Reads a journal from where it last stopped: visits into ``visits``, other records as typed entries."""
+
+    def __init__(self, path: Path, visits: "Visits"):
+        self.path = path
+        self.visits = visits
+        self.offset = 0
+
+    def entries(self) -> Iterator[Entry]:
+        """The records of all complete lines that have come, visits left out; ``offset`` is behind the last line taken.
+
+        Raises:
+            JournalError: written by another schema, or a line that does not fit its kind.
+        """
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self.offset)
+                rest = b""
+                while block := file.read(CHUNK):
+                    block = rest + block
+                    base = self.offset
+                    yield from self._lines(block, base)
+                    rest = block[self.offset - base :]
+        finally:
+            self.visits.flush()
+
+    def _lines(self, block: bytes, base: int) -> Iterator[Entry]:
+        start = 0
+        while (end := block.find(b"\n", start)) >= 0:
+            visit = _OPENING.match(block, start, end)
+            if visit is not None and block[end - 1] == CLOSING:
+                self.visits.add(base + start, end + 1 - start, *visit.groups())
+            else:
+                line = block[start:end]
+                entry = _parsed(self.path, base + start, line, _HEAD.match(line))
+                if isinstance(entry.record, Visit):
+                    v = entry.record
+                    texts = (v.id, str(v.step), v.task_id, v.domain)
+                    self.visits.add(base + start, end + 1 - start, *(json.dumps(t)[1:-1].encode() for t in texts))
+                else:
+                    yield entry
+            start = end + 1
+            self.offset = base + start
+
+
+def _parsed(path: Path, offset: int, line: bytes, head: re.Match[bytes] | None) -> Entry:
+    if head and (cls := KINDS.get(head[3].decode())) not in (None, Visit, RunRecord):
+        try:
+            typed = cls.model_validate_json(line[head.end() : -1])  # type: ignore[union-attr]
+            return Entry(seq=int(head[1]), step=int(head[2]), kind=head[3].decode(), time=float(head[4]), record=typed)
+        except ValueError:
+            pass  # lone surrogates, which the fast parser refuses; or a damaged line, which is said below
+    try:
+        raw = json.loads(line)
+    except ValueError as error:
+        raise JournalError(f"{path}: the line at byte {offset} is not JSON; the file was changed from outside") from error
+    if not isinstance(raw, dict):
+        raise JournalError(f"{path}: the line at byte {offset} is not a JSON object; the file was changed from outside")
+    cls = KINDS.get(raw.get("kind", ""))
+    if cls is None:
+        raise JournalError(f"{path}: record {raw.get('seq')} has the unknown kind {raw.get('kind')!r}; update harnessrl")
+    record: Any = raw.get("record")
+    if cls is RunRecord and isinstance(record, dict) and record.get("schema_version") != SCHEMA:
+        raise JournalError(f"{path}: journal schema {record.get('schema_version')}, this version reads {SCHEMA}")
+    try:
+        return Entry(**{**raw, "record": cls.model_validate(record)})
+    except ValueError as error:
+        raise JournalError(f"{path}: record {raw.get('seq')} ({raw['kind']}) does not fit this version: {error}") from error
+
+
+def _text(raw: bytes) -> str:
+    return json.loads(b'"' + raw + b'"') if b"\\" in raw else raw.decode(errors="replace")
+
+
+class Visits:
+    """All visits of a journal, by number in the order they were written. Numbers at hand, the rest read when asked for."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.places = np.zeros((0, 2), dtype=np.int64)
+        self.steps = np.zeros(0, dtype=np.int64)
+        self.tasks = np.zeros(0, dtype=np.int32)
+        self.domain_of: dict[str, str] = {}
+        self._numbers = np.zeros((0, len(NUMBERS)))
+        self._ids: list[bytes] = []
+        self._code: dict[bytes, int] = {}
+        self._new_domains: dict[bytes, bytes] = {}
+        self._new_places: list[int] = []
+        self._new_steps: list[bytes] = []
+        self._new_tasks: list[int] = []
+        self._rows: dict[str, np.ndarray] = {}
+        self._number_of: dict[bytes, int] = {}
+        self._kept: OrderedDict[int, Visit | None] = OrderedDict()
+        self._lock = threading.Lock()
+        self._filling = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def __contains__(self, task_id: object) -> bool:
+        return task_id in self.domain_of
+
+    @property
+    def task_ids(self) -> list[str]:
+        return list(self.domain_of)
+
+    def add(self, offset: int, size: int, visit_id: bytes, step: bytes, task_id: bytes, domain: bytes) -> None:
+        """A visit by its place and the JSON of its first fields; seen by readers after ``flush``."""
+        self._new_domains[task_id] = domain
+        self._new_places += (offset, size)
+        self._new_steps.append(step)
+        self._new_tasks.append(self._code.setdefault(task_id, len(self._code)))
+        self._ids.append(visit_id)
+
+    def flush(self) -> None:
+        """Let readers see what was added."""
+        if not self._new_tasks:
+            return
+        for task_id, domain in self._new_domains.items():
+            self.domain_of[_text(task_id)] = _text(domain)
+        self.places = np.concatenate([self.places, np.array(self._new_places, dtype=np.int64).reshape(-1, 2)])
+        self.steps = np.concatenate([self.steps, np.array(self._new_steps).astype(np.int64)])
+        self.tasks = np.concatenate([self.tasks, np.array(self._new_tasks, dtype=np.int32)])
+        self._new_domains, self._new_places, self._new_steps, self._new_tasks, self._rows = {}, [], [], [], {}
+
+    def column(self, name: str, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """One of ``NUMBERS``, of all or some visits."""
+        self.fill()
+        return self._numbers[rows, NUMBERS.index(name)]
+
+    @property
+    def unfilled(self) -> int:
+        """Visits whose numbers are not at hand yet."""
+        return len(self) - len(self._numbers)
+
+    def fill(self) -> None:
+        """Have the numbers of all visits at hand: seconds for a very long run, which ``RunReader`` spends beside the first page."""
+        with self._filling:
+            wanted = self.places[len(self._numbers) :]
+            if not len(wanted):
+                return
+            found: list[bytes] = []
+            with open(self.path, "rb") as file:
+                for part in np.array_split(wanted, -(-int(wanted[-1].sum() - wanted[0, 0]) // CHUNK)):
+                    if not len(part):
+                        continue
+                    first, end = int(part[0, 0]), int(part[-1].sum())
+                    file.seek(first)
+                    block = file.read(end - first)
+                    found += (self._of_line(block, o - first, o - first + size) for o, size in part.tolist())
+            numbers = np.fromstring(b",".join(found), sep=",").reshape(-1, len(NUMBERS))
+            self._numbers = np.concatenate([self._numbers, numbers])
+
+    def _of_line(self, block: bytes, start: int, end: int) -> bytes:
+        opening = _OPENING.match(block, start, end)
+        known = _NUMBERS.match(block, opening.end() - len('"harness_version": '), end) if opening else None
+        if known is not None:
+            version, level, guided, fields, *shares = known.groups()
+            return b",".join((version, level, b"%d" % guided.count(b"true"), b"%d" % (fields.count(b'"') // 2), *shares))
+        try:
+            visit = Visit.model_validate(json.loads(block[start:end])["record"])
+        except (ValueError, KeyError, TypeError):
+            return b",".join([b"0"] * len(NUMBERS))
+        s = visit.shares
+        counts = (visit.harness_version, visit.level, sum(visit.guided), len(visit.guidance_ids))
+        return ",".join(map(repr, (*counts, s.blind, s.saturated, s.spurious, s.agree, s.pairs))).encode()
+
+    def rows(self, task_id: str) -> np.ndarray:
+        """Numbers of a task's visits, oldest first."""
+        if not self._rows:
+            order = np.argsort(self.tasks, kind="stable")
+            parts = np.split(order, np.cumsum(np.bincount(self.tasks, minlength=len(self._code)))[:-1]) if len(order) else []
+            self._rows = dict(zip(map(_text, self._code), parts, strict=True))
+        return self._rows.get(task_id, np.zeros(0, dtype=np.int64))
+
+    def of(self, task_id: str, newest: int | None = None) -> list[Visit]:
+        """A task's visits, oldest first; at most its ``newest``. Unreadable ones are left out."""
+        rows = self.rows(task_id)
+        return self.read(rows if newest is None else rows[-newest:])
+
+    def at(self, step: int) -> np.ndarray:
+        """Numbers of the visits of a step."""
+        return np.flatnonzero(self.steps == step)
+
+    def by_id(self, visit_id: str) -> Visit | None:
+        if len(self._number_of) != len(self._ids):
+            self._number_of = {name: number for number, name in enumerate(self._ids)}
+        number = self._number_of.get(json.dumps(visit_id)[1:-1].encode())
+        return self.one(number) if number is not None else None
+
+    def read(self, numbers: Iterable[int]) -> list[Visit]:
+        return [visit for number in numbers if (visit := self.one(int(number))) is not None]
+
+    def one(self, number: int) -> Visit | None:
+        """The visit in full; None when its line cannot be read."""
+        with self._lock:
+            if number not in self._kept:
+                self._kept[number] = self._read(number)
+                if len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(number)
+            return self._kept[number]
+
+    def _read(self, number: int) -> Visit | None:
+        offset, size = self.places[number].tolist()
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(offset)
+                line = file.read(size)
+            return Visit.model_validate(json.loads(line)["record"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
