@@ -11,22 +11,9 @@ from itertools import takewhile
 from typing import Protocol
 
 from agents.context import CaseFile
-from agents.symptoms import LEAST_ARM, Symptoms, never_passed
+from agents.symptoms import LEAST_ARM, Symptoms
 from memory.decision import Attribution, Probe
 from memory.edit import Interface, PairClass
-
-__all__ = [
-    "TABLE",
-    "Attributor",
-    "InventedIds",
-    "Row",
-    "RuleAttributor",
-    "first_row",
-    "never_passed",
-    "probe_id",
-    "reaches",
-    "table",
-]
 
 SATURATED = 0.6
 """Share of pairs that pass both, from which a task counts as saturated."""

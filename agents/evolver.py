@@ -29,7 +29,7 @@ from agents.heuristics import Proposer
 from agents.neighbours import guard_tasks
 from agents.probes import probe_all
 from agents.reversal import attribution_of, reversal_edit
-from agents.sample import Candidate
+from agents.sample import Candidate, GuardTask
 from memory.decision import Decision
 from memory.edit import Edit, apply
 from memory.errors import EditError
@@ -131,8 +131,10 @@ class HarnessEvolver:
 
     def probe(self, state: RoundState) -> dict:
         """Small rehearsals where the evidence does not tell the cause of a failure."""
+        if not self.config.probe_rollouts:
+            return {}
         cases, files = self._open(state)
-        if not self.config.probe_rollouts or not cases:
+        if not cases:
             return {}
         if reason := self.spent():
             return {"cases": dump(*(c.gave_up(reason) for c in cases))}
@@ -158,7 +160,8 @@ class HarnessEvolver:
         waiting = [c for c in load(state) if c.status == "open" and c.candidates]
         if reason := self.spent():
             return {"cases": dump(*(c.gave_up(reason) for c in waiting)), "passed": state["passed"] + 1}
-        pairs = [(case, self._candidate(case, edit)) for case in waiting for edit in case.candidates]
+        near = guard_tasks(self.memory, [c.task_id for c in waiting], self.critic.config.guard_tasks)
+        pairs = [(case, self._candidate(case, edit, near[case.task_id])) for case in waiting for edit in case.candidates]
         findings = self.critic.measure(self._tag(state), [c for _, c in pairs], self.config.revisions + 1)
         decided: dict[str, Case] = {c.task_id: c.with_(candidates=()) for c in waiting}
         for (case, candidate), finding in zip(pairs, findings, strict=True):
@@ -234,9 +237,8 @@ class HarnessEvolver:
                 return case.with_(candidates=tuple(fit))
         return failed(case, unusable) if unusable is not None else case.gave_up()
 
-    def _candidate(self, case: Case, edit: Edit) -> Candidate:
+    def _candidate(self, case: Case, edit: Edit, near: tuple[GuardTask, ...]) -> Candidate:
         before = self._entry(case.task_id)
-        near = guard_tasks(self.memory, case.task_id, self.critic.config.guard_tasks)
         window = self.memory.plain_rollouts_before_last(case.task_id, self.config.window) if edit.interface == "p" else ()
         return Candidate(edit=edit, before=before, after=apply(edit, before), window=tuple(window), guard_tasks=near)
 

@@ -1,10 +1,15 @@
-"""Which tasks an edit could hurt: those nearest by meaning, in the same domain first."""
+"""Which tasks an edit could hurt: those nearest by meaning."""
+
+from collections.abc import Sequence
 
 from agents.sample import GuardTask
 from memory.memory import Memory
 
 
-def guard_tasks(memory: Memory, task_id: str, count: int) -> tuple[GuardTask, ...]:
-    """The ``count`` visited tasks nearest to this one, with their entries as they are."""
-    near = memory.nearest_tasks(task_id, count) if count else []
-    return tuple(GuardTask(task_id=other, entry=memory.harness.of(memory.tasks[other])) for other in near)
+def guard_tasks(memory: Memory, task_ids: Sequence[str], count: int) -> dict[str, tuple[GuardTask, ...]]:
+    """Per task the ``count`` visited tasks nearest to it, with their entries as they are."""
+    near = memory.nearest_tasks(task_ids, count) if count else {task_id: [] for task_id in task_ids}
+    return {
+        task_id: tuple(GuardTask(task_id=other, entry=memory.harness.of(memory.tasks[other])) for other in others)
+        for task_id, others in near.items()
+    }

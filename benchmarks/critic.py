@@ -31,7 +31,6 @@ from benchmarks.planted import Planted, PlantedRehearsal, catalogue, create, cri
 from memory.visit import Rollout
 
 KINDS = ("A/A", "neutral", "harmful", "small", "medium", "large")
-HELPFUL = ("small", "medium", "large")
 
 
 def bounds(k: int, n: int) -> tuple[float, float]:

@@ -79,7 +79,10 @@ class FrozenLab:
         ]
         items = [JudgeItem(s.task.messages, r.text, s.entry.rubric) for s, r in zip(seats, rollouts, strict=True)]
         verdicts = self.judge.judge(items)
-        rollouts = [graded(r, s.entry.rubric, v, 0.8) for r, s, v in zip(rollouts, seats, verdicts, strict=True)]
+        rollouts = [
+            graded(r, s.entry.rubric, v, self.config.reward.min_scored_share)
+            for r, s, v in zip(rollouts, seats, verdicts, strict=True)
+        ]
         groups = [(seats[k], rollouts[k : k + n]) for k in range(0, len(seats), n)]
         visits = make_visits(groups, order_groups(self.quality, groups, step, self.config), step, self.memory.harness.version)
         self.memory.rollouts.write(name, rollouts)

@@ -7,7 +7,9 @@ error, apart from the critic's own rollouts. Edits with a true gain between 0 an
 from collections.abc import Iterator
 
 from agents.attribution import RuleAttributor
+from agents.case import Case
 from agents.config import CriticConfig
+from agents.context import RoundContext
 from agents.critic import Critic
 from agents.heuristics import HeuristicProposer
 from agents.sample import Candidate
@@ -70,9 +72,6 @@ def planted(
 def proposals(lab: FrozenLab, task_ids: list[str]) -> Iterator[tuple[str, Candidate]]:
     """What rules and heuristics would propose first."""
     evolver = lab.evolver()
-    from agents.case import Case
-    from agents.context import RoundContext
-
     context = RoundContext(
         round=1, step=1, steps=100, guidance_ceiling=lab.config.guidance.max_fields, levels=lab.config.sampling.levels
     )

@@ -100,7 +100,6 @@ class MemoryIndex:
             if self._missed < RETRY_AFTER:
                 return
             self._missed, self.broken = 0, None
-            self._wipe()
             self._guarded(lambda: self._open(rebuild=True), None)
             return
         self._guarded(lambda: self._add(documents), None)
@@ -139,7 +138,7 @@ class MemoryIndex:
         unclean = self.marker.exists()
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         self.marker.touch()
-        if (unclean or rebuild) and self._client is None:
+        if unclean or rebuild:
             self._wipe()
         try:
             self._connect()

@@ -183,10 +183,10 @@ class Memory:
             return []
         return accepted[-1:]
 
-    def nearest_tasks(self, task_id: str, limit: int) -> list[str]:
-        """Other visited tasks, nearest by meaning first."""
-        (matches,) = self.index.search("task", [self.question(task_id, "", ())], limit + 1)
-        return [m.id for m in matches if m.id != task_id][:limit]
+    def nearest_tasks(self, task_ids: Sequence[str], limit: int) -> dict[str, list[str]]:
+        """Per task other visited tasks, nearest by meaning first, with one question to the index for all of them."""
+        matches = self.index.search("task", [self.question(i, "", ()) for i in task_ids], limit + 1)
+        return {i: [m.id for m in found if m.id != i][:limit] for i, found in zip(task_ids, matches, strict=True)}
 
     def entry_before(self, edit_id: str) -> TaskHarness | None:
         """The entry of a task as an accepted edit found it; None for an edit that was not applied."""

@@ -3,7 +3,8 @@
 config.yaml     resolved configuration               tasks.jsonl     the training tasks as they were brought, with c_0
 journal.jsonl   the truth (``memory.journal``)       metrics.jsonl   one line per step
 rollouts/       one JSONL per step or rehearsal      checkpoints/    trainer state and the state of the co-evolution
-index/          Chroma, derived from the journal     heartbeat.json  phase and step, for the console
+index/          Chroma, derived from the journal, or index.id, its name on a server
+rounds.sqlite   the round under way                  heartbeat.json  phase and step, for the console
 verdicts.sqlite what models said of responses, so that nothing is asked twice (one more file per further process)
 usage.json      what the models have cost, by role
 report.md, report.png, harness.yaml, policy/         at the end

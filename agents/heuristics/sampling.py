@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from statistics import median
 
-from agents.attribution import never_passed
 from agents.context import CaseFile
 from agents.heuristics.draft import Draft
 from agents.heuristics.evidence import LEAST_SEPARATION, cue_texts, net, pass_rate, pointers, worded
 from agents.heuristics.guidance import HELPS
+from agents.symptoms import never_passed
 from agents.words import sentences_of
 from memory.decision import Attribution
 from memory.edit import RetireTask, RewriteTask, SetLevel

@@ -30,7 +30,7 @@ from training.loop.rehearsal import graded
 from training.loop.round import EvolverRound
 from training.loop.sampling import TaskSampler, calibration_split
 from training.loop.second import SecondOpinion
-from training.loop.signs import readings_of
+from training.loop.signs import Group, readings_of
 from training.loop.visits import make_visits, order_groups
 from training.reward.judge import JudgeItem
 from training.reward.quality import QualityOrder
@@ -107,7 +107,7 @@ class CoEvolution:
     ) -> list[Rollout]:
         """Judge one rank's rollouts. ``offset`` is the number of its first seat in the step; ``name`` names what is no step."""
         with self.progress.phase("judge"):
-            name = name or f"step-{step:06d}"
+            name = name or step_name(step)
             rollouts = [
                 self.speaker.rollout(f"{name}/{offset + k}", seat.task, ids, seat.guidance)
                 for k, (seat, ids) in enumerate(zip(seats, completions, strict=True))
@@ -139,21 +139,31 @@ class CoEvolution:
     def record(self, step: int, seats: Sequence[Seat], rollouts: Sequence[Rollout]) -> None:
         """Visits, hindsight and metrics of a step, into memory. Rank 0."""
         assert self.memory is not None
-        n = self.config.train.group_size
-        groups = [(seats[k], rollouts[k : k + n]) for k in range(0, len(seats), n)]
-        with self.progress.phase("judge"):
-            orders = order_groups(self.quality, groups, step, self.config)
+        groups, self.visits = self._remember(step, seats, rollouts, step_name(step))
         with self.progress.phase("remember"):
-            self.memory.rollouts.write(f"step-{step:06d}", rollouts)
-            self.visits = make_visits(groups, orders, step, self.harness.version)
-            seen = hindsights(self.memory, self.visits, self.config.evolver.critic.flat_share)
-            self.memory.record(step, *seen, *self.visits)
             self.metrics = step_metrics(self.visits, rollouts, self.harness)
             self.readings = readings_of(groups, self.memory)
             if self.second is not None:
                 with self.progress.phase("judge"):
                     self.readings["second"] = self.second.ask(step, groups, self.visits, self.memory)
             self.metrics |= {f"signals/{name}": r.value for name, r in self.readings.items() if r.value is not None}
+
+    def _remember(
+        self, step: int, seats: Sequence[Seat], rollouts: Sequence[Rollout], name: str, prefix: str = ""
+    ) -> tuple[list[Group], list[Visit]]:
+        """Groups and their visits, which are recorded with the hindsight they give. ``name`` is the rollouts' file, ``prefix`` sets the
+        ids of visits apart that are not of training."""
+        assert self.memory is not None
+        n = self.config.train.group_size
+        groups = [(seats[k], rollouts[k : k + n]) for k in range(0, len(seats), n)]
+        with self.progress.phase("judge"):
+            orders = order_groups(self.quality, groups, step, self.config)
+        with self.progress.phase("remember"):
+            self.memory.rollouts.write(name, rollouts)
+            visits = make_visits(groups, orders, step, self.harness.version, prefix)
+            seen = hindsights(self.memory, visits, self.config.evolver.critic.flat_share)
+            self.memory.record(step, *seen, *visits)
+        return groups, visits
 
     def round_due(self, step: int) -> bool:
         """Whether a round comes at the start of this step. One whose result is on record is not held again after a resume."""
@@ -175,22 +185,16 @@ class CoEvolution:
         count = self.config.evolver.cold_start
         if self.memory is None or not count or self.memory.visits:
             return
-        n = self.config.train.group_size
         seats = [
             Seat(task=task, entry=self.harness.of(task), guidance=None)
             for task in calibration_split(list(self.sampler.tasks.values()), count, self.config.seed)
-            for _ in range(n)
+            for _ in range(self.config.train.group_size)
         ]
         with self.progress.phase("rehearse"):
             prompts = [self.speaker.prompt_ids(seat.plain_prompt) for seat in seats]
             completions = generate(prompts, derived_seed(self.config.seed, COLD_START))
         rollouts = self.grade(0, seats, completions, 0, COLD_START)
-        groups = [(seats[k], rollouts[k : k + n]) for k in range(0, len(seats), n)]
-        with self.progress.phase("judge"):
-            orders = order_groups(self.quality, groups, 0, self.config)
-        with self.progress.phase("remember"):
-            self.memory.rollouts.write(COLD_START, rollouts)
-            self.memory.record(0, *make_visits(groups, orders, 0, self.harness.version, f"{COLD_START}-"))
+        self._remember(0, seats, rollouts, COLD_START, f"{COLD_START}-")
 
     def revisit_edited(self, before: Harness) -> None:
         """Draw tasks whose text, guidance or criteria a round has changed soon: a large suite would come back to them, and so
@@ -215,6 +219,11 @@ class CoEvolution:
         """Whether held-out tasks are evaluated after this many steps, before the end."""
         every = self.config.evaluation.every
         return self.evaluated_step != step and (step == 0 or bool(every and step % every == 0 and step < self.config.train.steps))
+
+
+def step_name(step: int) -> str:
+    """Of the file with a step's rollouts."""
+    return f"step-{step:06d}"
 
 
 def step_metrics(visits: Sequence[Visit], rollouts: Sequence[Rollout], harness: Harness) -> dict[str, float]:

@@ -43,6 +43,13 @@ class EvolverRound:
 
     def run(self, step: int, generate: Generate, ceiling: int, fingerprint: str) -> None:
         self.rehearsal.open(generate, ceiling)
+        try:
+            self._run(step, ceiling, fingerprint)
+        finally:
+            self.rehearsal.close()
+
+    def _run(self, step: int, ceiling: int, fingerprint: str) -> None:
+        """With the policy at hand: look at the budget and the tasks, call the tool, record what came of it."""
         self.spending.begin_round(self.memory.rounds)
         if reason := self.spending.reached():
             self._say_spent(reason)
@@ -63,7 +70,6 @@ class EvolverRound:
         try:
             answer = self.tool.invoke({"context": context.model_dump(), "task_ids": task_ids, "thread": thread})
         finally:
-            self.rehearsal.close()
             self.progress.move("evolve", "models", self.evolver.model_seconds())
         result = RoundResult.model_validate(answer)
         self._record(step, number, result)
@@ -105,8 +111,8 @@ def flag_tasks(memory: Memory, step: int, config: RunConfig) -> list[str]:
     """Tasks most in need, at most ``evolver.max_tasks``: visited since the last round, ranked by how much of their last visit is
     neither informative nor aligned, plus how much of that was lost since the visits before.
 
-    A task with an edit whose gain has gone counts as one worse. A task whose edits were not accepted waits one more visit for each round in which that happened, so that rounds are not spent
-    on the same hopeless cases.
+    A task with an edit whose gain has gone counts as one worse. A task whose edits were not accepted waits one more visit for each
+    round in which that happened, so that rounds are not spent on the same hopeless cases.
     """
     since = step - config.evolver.every
     ranked = []

@@ -4,7 +4,7 @@ Rollouts, judged responses and comparisons are counted from what the rehearsal d
 cost. When a budget is reached evolving stops with one line, and training goes on.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from agents.config import EvolverBudget, Spend
 from agents.limits import Traffic
@@ -15,19 +15,21 @@ ROLES = ("evolver.attributor", "evolver.proposer")
 
 
 class Spending:
-    """One per run. ``rounds`` are those on record, also of the run before a resume."""
+    """One per run."""
 
     def __init__(self, budget: EvolverBudget, rehearsal: FrozenPolicyRehearsal, traffic: Traffic):
         self.budget = budget
         self.rehearsal = rehearsal
         self.traffic = traffic
-        self.rounds: Iterable[RoundRecord] = ()
         self.paid_before: tuple[int, float] = (0, 0.0)
         """Tokens and USD of the evolver's models in earlier processes of the run."""
         self._at_start = (0, 0.0)
+        self._rollouts_before = self._calls_before = 0
 
-    def begin_round(self, rounds: Iterable[RoundRecord]) -> None:
-        self.rounds = list(rounds)
+    def begin_round(self, rounds: Sequence[RoundRecord]) -> None:
+        """``rounds`` are those on record, also of the run before a resume."""
+        self._rollouts_before = sum(r.rollouts for r in rounds)
+        self._calls_before = sum(r.judged + r.quality_calls for r in rounds)
         self._at_start = self._paid()
 
     def reached(self) -> str | None:
@@ -40,10 +42,9 @@ class Spending:
             tokens=tokens - self._at_start[0],
             usd=usd - self._at_start[1],
         )
-        earlier = list(self.rounds)
         in_run = Spend(
-            rollouts=sum(r.rollouts for r in earlier) + done.rollouts,
-            judge_calls=sum(r.judged + r.quality_calls for r in earlier) + done.judged + done.quality_calls,
+            rollouts=self._rollouts_before + done.rollouts,
+            judge_calls=self._calls_before + done.judged + done.quality_calls,
             tokens=self.paid_before[0] + tokens,
             usd=self.paid_before[1] + usd,
         )
