@@ -50,11 +50,6 @@ def heat_map(app: AppTest) -> pd.DataFrame:
     return pa.ipc.open_stream(app.get("vega_lite_chart")[0].proto.data.data).read_pandas()
 
 
-def heat_map(app: AppTest) -> pd.DataFrame:
-    """The cells of the page's heat map, as they are sent to the browser."""
-    return pa.ipc.open_stream(app.get("vega_lite_chart")[0].proto.data.data).read_pandas()
-
-
 def test_runs_lists_every_run_with_its_state(synthetic, copied, open_page):
     now = time.time()
     (copied / "heartbeat.json").write_text(json.dumps({"phase": "judge", "step": 9, "steps": STEPS, "time": now - 600}))
