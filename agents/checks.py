@@ -1,8 +1,9 @@
 """Checks on an edit that cost no rollout. What fails here is refused, counted, and told to the proposer.
 
-In order: it changes nothing or names an id that does not exist; a rule, level or number of points is out of range; it is a
-near-duplicate of a rejected edit; it undoes a recent one; and what its texts may not say (``agents.leaks``). All of it is looked
-for in what the edit does to the entry, so secondary operations are held to the same rules as the primary one.
+In order: it belongs to another task, or carries operations that its measurement would not see; it changes nothing or names an id that
+does not exist; a rule, level or number of points is out of range; it is a near-duplicate of a rejected edit; it undoes a recent one;
+and what its texts may not say (``agents.leaks``). All of it is looked for in what the edit does to the entry, so secondary operations
+are held to the same rules as the primary one.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from agents.context import CaseFile
 from agents.leaks import alike, criterion_says, guidance_says, rewrite_changes, same_words
 from agents.words import words_of
 from memory.decision import Decision
-from memory.edit import Edit, RewordCriterion, SetLevel, apply, free_text
+from memory.edit import Edit, RetireTask, RewordCriterion, SetLevel, apply, free_text
 from memory.errors import EditError, UserError
 from memory.harness import TaskHarness
 from memory.task import Criterion, Rule, Task
@@ -58,6 +59,11 @@ def without_history(edit: Edit, case: CaseFile) -> TaskHarness:
     Raises:
         Refused: with the reason in one sentence.
     """
+    if edit.task_id != case.task.id:
+        raise Refused(f"the edit is for task '{edit.task_id}', and this is '{case.task.id}'")
+    if isinstance(edit.operation, SetLevel | RetireTask) and edit.secondary:
+        # A level change is measured by how informative the present criteria are, so criteria would change unmeasured.
+        raise Refused(f"{edit.operation.op} takes no secondary operations: propose them by themselves")
     try:
         after = apply(edit, case.entry)
     except EditError as error:

@@ -9,9 +9,9 @@ in ``agents.measurement``; how strong the evidence must be in ``agents.acceptanc
 - *accepted*: the p-value of the gain is under what the strategy needs, the estimate reaches ``min_effect``, and every guard holds;
 - otherwise the next look, and after the last *inconclusive*: nothing changes.
 
-What passes is first looked through for signs of reward hacking; after the last look all that has passed is confirmed on its guard
-tasks, as a set (``agents.guards``). A round changes a task once: of its edits that pass at a look the one with the largest gain is
-applied; the others, also those still undecided, are held back. Assumptions: rollouts are exchangeable within an arm, Q errs
+What passes is first looked through for signs of reward hacking. A round changes a task once: of its edits that pass at a look the one
+with the largest gain goes on; the others, also those still undecided, are held back. After the last look what goes on is confirmed on
+its guard tasks, as a set (``agents.guards``). Assumptions: rollouts are exchangeable within an arm, Q errs
 independently of the edit, and looks are judged by their parts of the error rate, which needs nothing of how looks depend.
 """
 
@@ -101,6 +101,11 @@ class Critic:
         self.config = config
         self.rehearsal = rehearsal
         self.acceptance = ACCEPTANCES[config.acceptance]()
+
+    @property
+    def can_measure_criteria(self) -> bool:
+        """Without Q every criterion that separates counts as one that agrees, noise too, so criteria have no ruler."""
+        return self.rehearsal.quality_source != "off" or not self.acceptance.measures
 
     def measure(self, tag: str, candidates: Sequence[Candidate], passes: int = 1) -> list[Finding]:
         """A finding per candidate.
@@ -201,8 +206,15 @@ class Critic:
         return findings, passed
 
     def _confirm(self, pool: RolloutPool, tag: str, family: Sequence[Sample], passed: Sequence[Standing]) -> dict[str, Finding]:
-        """Confirm what has passed on its guard tasks, as a set, strongest evidence first, and choose one edit per task."""
-        strongest = sorted(passed, key=lambda s: s.sample.p_value)
+        """Of a task's edits that have passed only the one with the largest gain goes on: the set of them is confirmed on the guard tasks,
+        strongest evidence first."""
+        if not passed:
+            return {}
+        best: dict[str, Standing] = {}
+        for standing in passed:
+            task_id = standing.sample.task_id
+            best[task_id] = max(best.get(task_id, standing), standing, key=lambda s: s.reading.gain.value)
+        strongest = sorted(best.values(), key=lambda s: s.sample.p_value)
         with_quality = self.rehearsal.quality_source != "off"
         further = confirm(pool, tag, [s.sample for s in strongest], self.config, with_quality)
         findings: dict[str, Finding] = {}
@@ -210,22 +222,13 @@ class Critic:
             standing.guards += further.get(standing.edit_id, ())
             if not all(g.holds for g in standing.guards):
                 findings[standing.edit_id] = self._finding("rejected", standing, standing.look.level)
-        left = [s for s in strongest if s.edit_id not in findings]
-        if not left:
-            return findings
         # What fell to its guard tasks no longer makes it easier for the others.
-        needed = self.acceptance.needed([s.p_value for s in family], left[0].look.level)
-        best: dict[str, Standing] = {}
-        for standing in left:
-            if standing.sample.p_value > needed:
-                findings[standing.edit_id] = self._finding("inconclusive", standing, needed)
-                continue
-            task_id = standing.sample.task_id
-            best[task_id] = max(standing, best.get(task_id, standing), key=lambda s: s.reading.gain.value)
-        for standing in left:
+        needed = self.acceptance.needed([s.p_value for s in family], passed[0].look.level)
+        for standing in passed:
             if standing.edit_id not in findings:
                 chosen = best[standing.sample.task_id]
-                outcome: Outcome = "accepted" if chosen is standing else "inconclusive"
+                accepted = chosen is standing and standing.sample.p_value <= needed
+                outcome: Outcome = "accepted" if accepted else "inconclusive"
                 findings[standing.edit_id] = self._finding(outcome, standing, needed, chosen.edit_id)
         return findings
 

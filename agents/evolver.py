@@ -160,7 +160,8 @@ class HarnessEvolver:
         waiting = [c for c in load(state) if c.status == "open" and c.candidates]
         if reason := self.spent():
             return {"cases": dump(*(c.gave_up(reason) for c in waiting)), "passed": state["passed"] + 1}
-        near = guard_tasks(self.memory, [c.task_id for c in waiting], self.critic.config.guard_tasks)
+        coming = {c.task_id: apply(c.accepted, self._entry(c.task_id)) for c in load(state) if c.accepted is not None}
+        near = guard_tasks(self.memory, [c.task_id for c in waiting], self.critic.config.guard_tasks, coming)
         pairs = [(case, self._candidate(case, edit, near[case.task_id])) for case in waiting for edit in case.candidates]
         findings = self.critic.measure(self._tag(state), [c for _, c in pairs], self.config.revisions + 1)
         decided: dict[str, Case] = {c.task_id: c.with_(candidates=()) for c in waiting}
@@ -227,7 +228,9 @@ class HarnessEvolver:
             fit = []
             for edit in edits:
                 try:
-                    precheck(edit, file, self.memory.replaced_entries(edit.task_id, REVERSAL_VISITS), self.validate_rule)
+                    after = precheck(edit, file, self.memory.replaced_entries(edit.task_id, REVERSAL_VISITS), self.validate_rule)
+                    if after.rubric != file.entry.rubric and not self.critic.can_measure_criteria:
+                        raise Refused("without a quality order (quality.source is off) nothing tells better criteria from worse")
                     fit.append(edit)
                 except Refused as refusal:
                     refused = Finding(outcome="rejected", sentence=f"Refused before measuring: {refusal}.", measurement=None)

@@ -6,7 +6,8 @@ guard task's rubric, and the rank agreement of the score with Q is compared on t
 harm is certain: estimate over ``guard_limit`` and interval above 0.
 
 This is also how the edits of one round are confirmed as a set. They are taken in order of evidence; where a guard task is itself about
-to be edited, it is rehearsed as it will be, so that of two edits that do not go together the weaker one gives way.
+to be edited, it is rehearsed as it will be, so that of two edits that do not go together the weaker one gives way. The same holds for
+what earlier passes of the round have accepted.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from agents.config import CriticConfig
 from agents.measurement import failed_for_certain, guard
 from agents.pool import Ask, RolloutPool
 from agents.sample import Arm, GuardTask, Sample
-from agents.statistics import Estimate, jackknife, rank_agreement
+from agents.statistics import Estimate, jackknife, rank_agreement, scored_pairs, taking_part
 from memory.decision import Guard
 from memory.edit import AddField, CreateCriterion, RewriteField
 from memory.harness import GuidanceField, TaskHarness
@@ -28,7 +29,8 @@ from memory.visit import PairOrder, Rollout
 def carried_over(sample: Sample, entry: TaskHarness) -> TaskHarness | None:
     """The guard task's entry with what the edit brings in; None for an edit that brings in nothing that could spread."""
     edit = sample.candidate.edit
-    match edit.operation:
+    created = next((o for o in (edit.operation, *edit.secondary) if isinstance(o, CreateCriterion)), edit.operation)
+    match edit.operation if edit.interface == "g" else created:
         case AddField(field=field):
             text = field.text
         case RewriteField(text=text):
@@ -45,9 +47,13 @@ def carried_over(sample: Sample, entry: TaskHarness) -> TaskHarness | None:
 
 
 def confirm(
-    pool: RolloutPool, tag: str, samples: Sequence[Sample], config: CriticConfig, with_quality: bool
+    pool: RolloutPool,
+    tag: str,
+    samples: Sequence[Sample],
+    config: CriticConfig,
+    with_quality: bool,
 ) -> dict[str, tuple[Guard, ...]]:
-    """Guards per edit id for samples about to be accepted, strongest evidence first."""
+    """Guards per edit id for samples about to be accepted, one per task, strongest evidence first."""
     if not with_quality or not config.guard_tasks:
         return {}
     coming: dict[str, TaskHarness] = {}
@@ -58,7 +64,7 @@ def confirm(
             after = carried_over(sample, entry)
             if after is not None:
                 trials.append(_Trial(sample, GuardTask(task_id=task.task_id, entry=entry), after, config.guard_rollouts))
-        coming.setdefault(sample.task_id, sample.candidate.after)
+        coming[sample.task_id] = sample.candidate.after
     if not trials:
         return {}
     pool.roll_out(tag, [(t.task.task_id, arm, t.needs(arm)) for t in trials for arm in t.arms])
@@ -116,5 +122,7 @@ def _harms(pool: RolloutPool, trials: Sequence[_Trial], limit: int) -> list[Esti
 def _harm(trial: _Trial, pairs: list[PairOrder], old: np.ndarray, new: np.ndarray) -> Estimate:
     if trial.by_rollouts:
         side = np.array([1.0 - 2.0 * s for s in trial.strata])
-        return jackknife(lambda w: rank_agreement(side, pairs, w), trial.strata)
-    return jackknife(lambda w: rank_agreement(old, pairs, w) - rank_agreement(new, pairs, w), trial.strata)
+        return jackknife(lambda w: rank_agreement(side, pairs, w), trial.strata, taking_part(len(side), pairs))
+    pairs = scored_pairs(pairs, old, new)
+    counts = taking_part(len(old), pairs)
+    return jackknife(lambda w: rank_agreement(old, pairs, w) - rank_agreement(new, pairs, w), trial.strata, counts)

@@ -11,12 +11,13 @@ By interface:
 
 Guards hold when the estimate of the harm is within ``guard_limit`` and its upper bound within ``guard_limit + GUARD_SLACK``, a test
 of non-inferiority that asks for more rollouts where the harm is not known well. They are: the agree share; for criteria the rank agreement of the score with Q;
-for guidance and task text the quality itself, as the share of pairs across the edit in which Q prefers the old side; and every
-sign of reward hacking that shows after the edit and did not before.
+for guidance and task text the quality itself, as the share of pairs across the edit in which Q prefers the old side, and the rank
+agreement too where criteria operations ride along; the unscored share, where a judge failed; and every sign of reward hacking that
+shows after the edit and is stronger than before. Where less than ``LEAST_SCORED`` of a group is scored nothing is known.
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,11 +26,14 @@ import numpy as np
 from agents.config import CriticConfig
 from agents.sample import Sample
 from agents.statistics import (
+    UNKNOWN,
     Estimate,
     informative_posterior,
     jackknife,
     pair_weights,
     rank_agreement,
+    scored_pairs,
+    taking_part,
 )
 from memory.decision import Guard, Interval, ScoreChange
 from memory.pairs import CLASSES, class_tensor, pair_shares, pass_matrix, points_weights, shares_of
@@ -42,6 +46,9 @@ GUARD_TAIL = 0.1
 """Chance, on each side, that the interval of a guard misses the harm. A harm whose interval lies above 0 is called certain."""
 GUARD_SLACK = 0.15
 """By how much the upper bound of a harm may exceed the limit."""
+
+LEAST_SCORED = 0.5
+"""Share of a group's rollouts that must be scored, else what the others would have shown decides."""
 
 
 class Gain(Protocol):
@@ -108,11 +115,15 @@ def _read_level(sample: Sample, config: CriticConfig) -> Reading:
     edit, rubric = sample.candidate.edit, sample.candidate.before.rubric
     rollouts = [*sample.candidate.window, *sample.before]
     rng = np.random.default_rng(zlib.crc32(f"level/{edit.id}/{len(rollouts)}".encode()))
-    estimate, draws = informative_posterior(pass_matrix(rollouts, rubric), points_weights(rubric), rng)
     flat = config.flat_share
-    sign, words = (1.0, "above") if edit.operation.op == "raise_level" else (-1.0, "under")
+    words = "above" if edit.operation.op == "raise_level" else "under"
+    quantity = f"informative share {words} {flat:g}"
+    if scored_share(rollouts) < LEAST_SCORED:
+        return Reading(quantity, UNKNOWN, 0.0, PairShares(), PairShares(), ())
+    estimate, draws = informative_posterior(pass_matrix(rollouts, rubric), points_weights(rubric), rng)
+    sign = 1.0 if edit.operation.op == "raise_level" else -1.0
     gain = Posterior(value=sign * (estimate - flat), draws=sign * (draws - flat))
-    return Reading(f"informative share {words} {flat:g}", gain, 0.0, PairShares(), PairShares(), ())
+    return Reading(quantity, gain, 0.0, PairShares(), PairShares(), ())
 
 
 class _Groups:
@@ -136,13 +147,18 @@ class _Groups:
             quantity, least = f"share not {name}", -np.eye(4)[CLASSES.index(name)]
             first, second = before, self._classes(after=True, ruler=self.before)
             weights_b = weights_a = points_weights(self.before) * np.array([not ids or c.id in ids for c in self.before])
-        gain = self._estimate(
-            lambda w: (shares_of(second, weights_a, w) - shares_of(first, weights_b, w)) @ least,
-        )
+        mass = np.einsum("pkc,k->p", first, weights_b) + np.einsum("pkc,k->p", second, weights_a)
+        gain = self._estimate(lambda w: (shares_of(second, weights_a, w) - shares_of(first, weights_b, w)) @ least, mass)
+        if min(scored_share(self._inside(after)) for after in (False, True)) < LEAST_SCORED:
+            gain = UNKNOWN
         guards = [self._agree_guard(before, on_new_criteria)]
-        if with_quality and self.edit.interface == "c":
+        if any(r.score is None for r in (*self.sample.before, *self.sample.after)):
+            guards.append(self._unscored_guard())
+        if with_quality and self.before != self.after:
             guards.append(self._rank_guard())
-        elif with_quality and self.edit.operation.op != "retire_field":  # a hint that goes takes its help along; that is no harm
+        if (
+            with_quality and self.edit.interface != "c" and self.edit.operation.op != "retire_field"
+        ):  # a hint that goes takes its help along; that is no harm
             guards.append(self._quality_guard())
         shares = [pair_shares(c, w) for c, w in ((first, weights_b), (second, weights_a))]
         return Reading(quantity, gain, self.config.min_effect, shares[0], shares[1], tuple(guards))
@@ -156,27 +172,47 @@ class _Groups:
         passes[[not inside for inside in self.sample.inside(after)]] = np.nan
         return class_tensor(passes, self.sample.pairs)
 
-    def _estimate(self, of_pair_weights) -> Estimate:
-        """The jackknife of a statistic that takes weights of the pairs, shape (n, pairs)."""
-        return jackknife(lambda weights: of_pair_weights(pair_weights(weights, self.sample.pairs)), self.sample.strata)
+    def _inside(self, after: bool) -> list[Rollout]:
+        """The rollouts of one group, graded under its own criteria."""
+        graded = self.sample.after if after else self.sample.before
+        return [r for r, counts in zip(graded, self.sample.inside(after), strict=True) if counts]
+
+    def _estimate(self, of_pair_weights, mass: np.ndarray) -> Estimate:
+        """The jackknife of a statistic that takes weights of the pairs, shape (n, pairs); ``mass`` is what each pair counts in it."""
+        strata, pairs = self.sample.strata, self.sample.pairs
+        counts = taking_part(len(strata), pairs, mass)
+        return jackknife(lambda weights: of_pair_weights(pair_weights(weights, pairs)), strata, counts)
 
     def _agree_guard(self, before: np.ndarray, after: np.ndarray) -> Guard:
         weights_b, weights_a = points_weights(self.before), points_weights(self.after)
-        harm = self._estimate(lambda w: shares_of(before, weights_b, w)[:, AGREE] - shares_of(after, weights_a, w)[:, AGREE])
+        mass = before.sum(axis=(1, 2)) + after.sum(axis=(1, 2))
+        harm = self._estimate(
+            lambda w: shares_of(before, weights_b, w)[:, AGREE] - shares_of(after, weights_a, w)[:, AGREE], mass
+        )
         return guard("agree share", harm, self.config.guard_limit)
 
     def _rank_guard(self) -> Guard:
         """Harm: how much less the score under the new criteria agrees with Q, on the same rollouts."""
         old, new = (np.array([_or_nan(r.score) for r in rollouts]) for rollouts in (self.sample.before, self.sample.after))
-        pairs = self.sample.pairs
-        harm = jackknife(lambda w: rank_agreement(old, pairs, w) - rank_agreement(new, pairs, w), self.sample.strata)
+        pairs = scored_pairs(self.sample.pairs, old, new)
+        counts = taking_part(len(old), pairs)
+        harm = jackknife(lambda w: rank_agreement(old, pairs, w) - rank_agreement(new, pairs, w), self.sample.strata, counts)
         return guard("rank agreement with Q", harm, self.config.guard_limit)
+
+    def _unscored_guard(self) -> Guard:
+        """Harm: how much more of the group is unscored. What a judge cannot grade is not seen to be worse."""
+        groups = (self.sample.before, self.sample.inside(False)), (self.sample.after, self.sample.inside(True))
+        lost = [np.array([float(i and r.score is None) for r, i in zip(rs, inside, strict=True)]) for rs, inside in groups]
+        inside = [np.array(i, dtype=float) for _, i in groups]
+        harm = jackknife(lambda w: w @ lost[1] / (w @ inside[1]) - w @ lost[0] / (w @ inside[0]), self.sample.strata)
+        return guard("unscored share", harm, self.config.guard_limit)
 
     def _quality_guard(self) -> Guard:
         """Harm: how much more often Q prefers a rollout before the edit to one after it than the other way round."""
         side = np.array([b * 1.0 - a * 1.0 for b, a in zip(self.sample.inside(False), self.sample.inside(True), strict=True)])
         across = [p for p in self.sample.pairs if side[p.first] * side[p.second] == -1]
-        harm = jackknife(lambda w: rank_agreement(side, across, w), self.sample.strata)
+        counts = taking_part(len(side), across)
+        harm = jackknife(lambda w: rank_agreement(side, across, w), self.sample.strata, counts)
         return guard("quality", harm, self.config.guard_limit)
 
 
@@ -211,6 +247,10 @@ def score_change(sample: Sample) -> ScoreChange | None:
     new_rollouts = mean_score(sample.before, sample.inside(True))
     new_criteria = mean_score(sample.after, sample.inside(True))
     return ScoreChange(by_rollouts=_difference(new_rollouts, old), by_criteria=_difference(new_criteria, new_rollouts))
+
+
+def scored_share(rollouts: Sequence[Rollout]) -> float:
+    return sum(r.score is not None for r in rollouts) / len(rollouts) if rollouts else 0.0
 
 
 def mean_score(rollouts: list[Rollout], inside: list[bool]) -> float | None:

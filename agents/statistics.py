@@ -20,7 +20,8 @@ DRAWS = 20000
 """Draws of a posterior behind a probability, enough to tell one of a few ten-thousandths."""
 
 LARGEST = 2.0
-"""No difference of shares, or of agreements in [-1, 1], is larger."""
+"""No difference of shares, or of agreements in [-1, 1], is larger: the end of the interval of what is not known at all."""
+
 HALF = 0.5
 """Rollouts within which a share is not known, as in a continuity correction: a group whose rollouts are all alike is not certain."""
 
@@ -38,7 +39,7 @@ class Estimate:
         return float(stdtr(self.freedom, -self.value / self.error))
 
     def band(self, p: float) -> float:
-        """The difference that chance alone exceeds with probability ``p``."""
+        """The difference that chance alone exceeds with probability ``p`` < 1/2, at most ``LARGEST``."""
         return min(LARGEST, float(-stdtrit(self.freedom, p)) * self.error)
 
     def interval(self, tail: float) -> Interval:
@@ -48,29 +49,53 @@ class Estimate:
         return Interval(estimate=self.value, low=low, high=high, level=1 - 2 * tail)
 
 
-def jackknife(statistic: Callable[[np.ndarray], np.ndarray], strata: Sequence[int]) -> Estimate:
+UNKNOWN = Estimate(value=0.0, error=np.inf, freedom=1.0)
+"""What is to be said of a difference where nothing can be compared."""
+
+
+def jackknife(statistic: Callable[[np.ndarray], np.ndarray], strata: Sequence[int], counts: np.ndarray | None = None) -> Estimate:
     """The statistic of all rollouts, with its error.
 
     Args:
         statistic: values, shape (n,), for weights of the rollouts, shape (n, rollouts); NaN where nothing can be compared.
         strata: the stratum of each rollout; rollouts are exchangeable within it.
+        counts: which rollouts take part in the statistic, see ``taking_part``; None is all. The others, unscored ones say, make
+            nothing more certain. A statistic that hangs on a single rollout, or on the only one of a stratum, has no known error.
     """
-    groups = np.asarray(strata)
+    taking = np.flatnonzero(np.ones(len(strata), dtype=bool) if counts is None else counts)
+    groups = np.asarray(strata)[taking]
     size = len(groups)
-    values = statistic(np.vstack([np.ones(size), 1 - np.eye(size)]))
-    whole, without = values[0], np.where(np.isnan(values[1:]), values[0], values[1:])
+    weights = np.ones((size + 1, len(strata)))
+    weights[np.arange(1, size + 1), taking] = 0.0
+    values = statistic(weights)
+    whole, without = values[0], values[1:]
     if np.isnan(whole):
-        return Estimate(value=0.0, error=LARGEST, freedom=1.0)
+        return UNKNOWN
+    if np.isnan(without).any() or min(np.unique(groups, return_counts=True)[1]) < 2:
+        return Estimate(value=float(whole), error=np.inf, freedom=1.0)
     variance = spread = 0.0
     for stratum in np.unique(groups):
         part = without[groups == stratum]
-        if len(part) < 2:
-            continue
         own = (len(part) - 1) / len(part) * float(((part - part.mean()) ** 2).sum())
         variance += own
         spread += own**2 / (len(part) - 1)
     freedom = variance**2 / spread if spread > 0 else float(max(1, size - 1))
     return Estimate(value=float(whole), error=max(float(np.sqrt(variance)), HALF / size), freedom=freedom)
+
+
+def taking_part(size: int, pairs: Sequence[PairOrder], mass: np.ndarray | None = None) -> np.ndarray:
+    """Which of ``size`` rollouts are in a pair, one with any ``mass``, shape (pairs,), where that is given."""
+    found = np.zeros(size, dtype=bool)
+    for k, pair in enumerate(pairs):
+        if mass is None or mass[k] > 0:
+            found[[pair.first, pair.second]] = True
+    return found
+
+
+def scored_pairs(pairs: Sequence[PairOrder], *scores: np.ndarray) -> list[PairOrder]:
+    """The pairs of which all ``scores``, shape (rollouts,) with NaN for unscored, know both sides."""
+    known = ~np.isnan(np.vstack(scores)).any(axis=0)
+    return [p for p in pairs if known[p.first] and known[p.second]]
 
 
 def pair_weights(weights: np.ndarray, pairs: Sequence[PairOrder]) -> np.ndarray:
@@ -86,10 +111,10 @@ def weighted_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def rank_agreement(scores: np.ndarray, pairs: Sequence[PairOrder], weights: np.ndarray) -> np.ndarray:
-    """Kendall-like agreement of scores with Q over all pairs, in [-1, 1], per row of ``weights``."""
+    """Kendall-like agreement of scores with Q over all pairs, in [-1, 1], per row of ``weights``. No score may be NaN."""
     first, second = scores[[p.first for p in pairs]], scores[[p.second for p in pairs]]
     order = np.array([p.order for p in pairs], dtype=float)
-    return weighted_mean(np.nan_to_num(np.sign(first - second)) * order, pair_weights(weights, pairs))
+    return weighted_mean(np.sign(first - second) * order, pair_weights(weights, pairs))
 
 
 def informative_posterior(passes: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> tuple[float, np.ndarray]:

@@ -10,6 +10,7 @@ from memory.edit import (
     MergeCriteria,
     RepriceCriterion,
     RetireField,
+    RetireTask,
     RewordCriterion,
     RewriteField,
     RewriteTask,
@@ -59,6 +60,17 @@ def test_an_edit_must_change_something():
     assert "changes nothing" in refusal(
         RewordCriterion(criterion_id="rare", text="warns about: GRAPEFRUIT juice", rule=TASK.rubric[0].rule)
     )
+
+
+def test_an_edit_of_another_task_is_refused():
+    other = edit_with(field("Say what to avoid.")).model_copy(update={"task_id": "another"})
+    with pytest.raises(Refused, match="is for task 'another'"):
+        precheck(other, case(BLIND), (), validate)
+
+
+@pytest.mark.parametrize("change", [SetLevel(op="lower_level", level=0.5), RetireTask()])
+def test_criteria_do_not_ride_on_a_level_change_which_would_not_measure_them(change):
+    assert "takes no secondary operations" in refusal(change, create("Names a study"))
 
 
 def test_unknown_ids_are_refused_wherever_they_stand():
