@@ -208,6 +208,8 @@ def _apply_one(operation, entry: TaskHarness) -> TaskHarness:
                 raise EditError(f"reprice_criterion of '{criterion_id}': points {points} are illegal") from error
             return entry.model_copy(update={"rubric": tuple(new if c.id == criterion_id else c for c in entry.rubric)})
         case MergeCriteria(criterion_ids=ids, criterion=criterion):
+            if len(set(ids)) < len(ids):
+                raise EditError(f"merge_criteria needs different criteria, got {', '.join(ids)}")
             return _with_criteria(entry, replaced=ids, new=(criterion,))
         case SplitCriterion(criterion_id=criterion_id, criteria=criteria):
             return _with_criteria(entry, replaced=(criterion_id,), new=criteria)

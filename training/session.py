@@ -279,10 +279,7 @@ class Session:
             coevolution.round = self._round(coevolution.memory, tasks)
 
     def _round(self, memory, tasks: dict[str, Task]):
-        import sqlite3
-
-        from langgraph.checkpoint.sqlite import SqliteSaver
-
+        from agents.checkpoints import open_checkpoints
         from agents.critic import Critic
         from agents.evolver import HarnessEvolver
         from agents.tool import evolver_tool
@@ -295,9 +292,6 @@ class Session:
         rehearsal = FrozenPolicyRehearsal(self.config, tasks, co.speaker, co.judge, co.quality, memory.rollouts, self.progress)
         spending = Spending(settings.budget, rehearsal, self.traffic)
         spending.paid_before = co.ledger.paid_before(ROLES)
-        rounds = sqlite3.connect(self.run.rounds, check_same_thread=False)
-        # A killed process loses nothing that way; only a power cut could cost the last answers of a round, which are then asked again.
-        rounds.execute("PRAGMA synchronous=NORMAL")
         evolver = HarnessEvolver(
             settings,
             memory,
@@ -305,7 +299,7 @@ class Session:
             self.proposer,
             Critic(settings.critic, rehearsal),
             validate,
-            SqliteSaver(rounds),
+            open_checkpoints(self.run.rounds),
             spending.reached,
         )
         return EvolverRound(self.config, memory, evolver, evolver_tool(evolver), rehearsal, spending, self.progress)
