@@ -13,6 +13,8 @@ def guard_tasks(
     """Per task the ``count`` visited tasks nearest to it, with their entries as they are, or as they are ``coming``."""
     near = memory.nearest_tasks(task_ids, count) if count else {task_id: [] for task_id in task_ids}
     return {
-        task_id: tuple(GuardTask(task_id=other, entry=coming.get(other) or memory.harness.of(memory.tasks[other])) for other in others)
+        task_id: tuple(
+            GuardTask(task_id=other, entry=coming.get(other) or memory.harness.of(memory.tasks[other])) for other in others
+        )
         for task_id, others in near.items()
     }

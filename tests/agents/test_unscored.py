@@ -8,7 +8,7 @@ import pytest
 from agents.config import CriticConfig
 from agents.critic import Critic
 from agents.sample import Candidate
-from agents.statistics import RANGE, jackknife, scored_pairs, taking_part
+from agents.statistics import LARGEST, jackknife, scored_pairs, taking_part
 from memory.edit import AddField, Claim, CreateCriterion, Edit, SetLevel, apply
 from memory.harness import GuidanceField, Harness
 from memory.task import Verdict
@@ -87,7 +87,7 @@ def test_a_measurement_without_anything_to_compare_is_written_as_plain_json():
     measurement = measured(HINT, share=1.0).measurement
     json.dumps(measurement.model_dump(mode="json"), allow_nan=False)
     assert type(measurement).model_validate_json(measurement.model_dump_json()) == measurement
-    assert measurement.effect.low == -RANGE
+    assert measurement.effect.low == -LARGEST
 
 
 def test_rollouts_that_take_no_part_make_nothing_more_certain():

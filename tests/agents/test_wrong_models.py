@@ -7,15 +7,14 @@ import itertools
 import json
 import random
 import re
-import sqlite3
 
 import pytest
-from langgraph.checkpoint.sqlite import SqliteSaver
 
 from agents.attribution import InventedIds
 from agents.chat import ChatFailure
 from agents.chat_attributor import AttributionReply, ChatAttributor
 from agents.chat_proposer import ChatProposer
+from agents.checkpoints import open_checkpoints
 from agents.config import CriticConfig, EvolverConfig
 from agents.context import RoundContext
 from agents.critic import Critic
@@ -34,7 +33,7 @@ from training.reward.rules import check, validate
 from training.reward.score import score
 
 SEEDS = 20
-ROUNDS = 4
+ROUNDS = 5
 TASKS = {
     t.id: t
     for t in (
@@ -150,10 +149,9 @@ def test_wrong_models_make_the_harness_no_worse_than_the_stated_error_rate(tmp_p
         memory, model = Memory(run, TASKS, HashingEmbedding()), WrongModel(seed)
         rehearsal = Judged(TASKS, RATES, quality=quality, seed=seed)
         config = EvolverConfig(revisions=1, critic=CriticConfig(rollouts=(12, 24)))
-        connection = sqlite3.connect(run.rounds, check_same_thread=False)
         evolver = HarnessEvolver(
             config, memory, ChatAttributor(model, "wrong"), ChatProposer(model, "wrong"), Critic(config.critic, rehearsal), validate,
-            SqliteSaver(connection),
+            saver := open_checkpoints(run.rounds),
         )  # fmt: skip
         for number in range(1, ROUNDS + 1):
             see(memory, rehearsal, 10 * number - 1)
@@ -176,7 +174,7 @@ def test_wrong_models_make_the_harness_no_worse_than_the_stated_error_rate(tmp_p
                     10 * number, HarnessRecord(version=memory.harness.version + 1, edit_ids=ids, entries=result.entries)
                 )
         memory.close()
-        connection.close()
+        saver.conn.close()
         lock.release()
         assert len(list(read_journal(run.journal))) == memory.journal.seq, "every record loads again"
     assert measured >= 50, "the bag holds enough sensible replies for this to show anything"

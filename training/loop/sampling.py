@@ -32,8 +32,9 @@ class TaskSampler:
         return {i: max(harness.of(t).level, self.floor) for i, t in sorted(self.tasks.items())}
 
     def draw(self, harness: Harness, count: int) -> list[Task]:
-        """``count`` distinct tasks, or all drawable ones where there are fewer, repeated in order to fill ``count``."""
-        weights = {i: w for i, w in self.weights(harness).items() if w > 0}
+        """``count`` distinct tasks, or all drawable ones where there are fewer, repeated in order to fill ``count``. Where every task is
+        retired all are drawn alike: a step needs tasks."""
+        weights = {i: w for i, w in self.weights(harness).items() if w > 0} or dict.fromkeys(sorted(self.tasks), 1.0)
         total = sum(weights.values())
         for task_id, weight in weights.items():
             self.credit[task_id] += count * weight / total

@@ -1,5 +1,7 @@
 """Which tasks a round looks at, and when a person is told."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from memory.embedding import HashingEmbedding
@@ -9,7 +11,7 @@ from tests.builders import decision, field_edit, task, visit
 from training.config import parse_config
 from training.evaluate import paired_difference
 from training.loop.alerts import Alerts
-from training.loop.round import flag_tasks, need, rested
+from training.loop.round import EvolverRound, flag_tasks, need, rested
 
 GOOD, BLIND = ["alpha beta", "nothing"], ["nothing", "nothing"]
 TASKS = {i: task(i) for i in ("blind", "good", "old")}
@@ -36,6 +38,18 @@ def test_tasks_most_in_need_come_first_and_stale_ones_wait(memory):
     config = parse_config({"evolver": {"every": 10}})
     assert flag_tasks(memory, 20, config) == ["blind", "good"]
     assert flag_tasks(memory, 20, parse_config({"evolver": {"every": 10, "max_tasks": 1}})) == ["blind"]
+
+
+def test_a_round_that_is_not_held_leaves_the_rehearsal_closed(memory):
+    """The policy is frozen in a round alone, so nothing may roll out afterwards."""
+    said, state = [], []
+    rehearsal = SimpleNamespace(open=lambda *_: state.append("open"), close=lambda: state.append("closed"))
+    for reason in ("evolver.budget.run.rollouts=1 is used up (1 spent)", None):
+        spending = SimpleNamespace(begin_round=lambda _: None, reached=lambda reason=reason: reason)
+        held = EvolverRound(parse_config({}), memory, None, None, rehearsal, spending, SimpleNamespace(say=said.append))
+        held.run(10, None, 2, "weights")
+    assert state == ["open", "closed"] * 2
+    assert len(said) == 1
 
 
 def test_a_task_that_lost_its_signal_is_more_in_need_than_one_that_never_had_it():
