@@ -11,6 +11,7 @@ from typing import Any
 
 from agents.context import CaseFile
 from agents.leaks import alike, criterion_says, guidance_says, rewrite_changes, same_words
+from agents.symptoms import never_passed
 from agents.words import words_of
 from memory.decision import Decision
 from memory.edit import Edit, RetireTask, RewordCriterion, SetLevel, apply, free_text
@@ -75,6 +76,7 @@ def without_history(edit: Edit, case: CaseFile) -> TaskHarness:
     _check_sampling(edit, case, after)
     _check_guidance(case, after)
     _check_criteria(edit, case, after)
+    _refuse_hiding(case, after)
     return after
 
 
@@ -185,6 +187,19 @@ def _check_criteria(edit: Edit, case: CaseFile, after: TaskHarness) -> None:
                 raise Refused(f"reprice_criterion keeps the sign; '{criterion.id}' has {before.points:g} points")
         if before is None or (criterion.text, criterion.rule) != (before.text, before.rule):
             _check_wording(criterion, before, case, after)
+
+
+def _refuse_hiding(case: CaseFile, after: TaskHarness) -> None:
+    """Without a criterion that no rollout meets the rest weighs more, which looks like a gain of every share. Unless the policy fails
+    it even when told all of it, the user's criterion stays, and guidance or sampling is the way."""
+    hopeless = {i for p in case.probes if p.kind == "full_hint" and p.helps is False for i in p.criterion_ids}
+    left = {i for c in after.rubric for i in (c.id, *c.parents)}
+    for health in never_passed(case):
+        missed = health.criterion_id
+        if missed in {c.id for c in case.task.rubric} - hopeless - left and case.entry.criterion(missed) is not None:
+            raise Refused(
+                f"criterion '{missed}' is the user's and no rollout meets it yet: without it the reward would only look better"
+            )
 
 
 def _check_wording(criterion: Criterion, before: Criterion | None, case: CaseFile, after: TaskHarness) -> None:

@@ -16,7 +16,7 @@ independently of the edit, and looks are judged by their parts of the error rate
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,11 +95,15 @@ class Standing:
 
 
 class Critic:
-    """Measures candidates with a ``Rehearsal``; all candidates of a look share its batches."""
+    """Measures candidates with a ``Rehearsal``; all candidates of a look share its batches.
 
-    def __init__(self, config: CriticConfig, rehearsal: Rehearsal):
+    ``guided_share`` is the part of a group that is shown its guidance in training, and so in a rehearsal.
+    """
+
+    def __init__(self, config: CriticConfig, rehearsal: Rehearsal, guided_share: float = 0.5):
         self.config = config
         self.rehearsal = rehearsal
+        self.guided_share = guided_share
         self.acceptance = ACCEPTANCES[config.acceptance]()
 
     @property
@@ -107,18 +111,21 @@ class Critic:
         """Without Q every criterion that separates counts as one that agrees, noise too, so criteria have no ruler."""
         return self.rehearsal.quality_source != "off" or not self.acceptance.measures
 
-    def measure(self, tag: str, candidates: Sequence[Candidate], passes: int = 1) -> list[Finding]:
+    def measure(
+        self, tag: str, candidates: Sequence[Candidate], passes: int = 1, used_up: Callable[[], object] = lambda: None
+    ) -> list[Finding]:
         """A finding per candidate.
 
         Args:
             tag: names the round and pass; it seeds the fresh rollouts.
             passes: over how many passes the round's error rate is split.
+            used_up: whether the budget is; then the look that used it up is the last.
         """
         if not self.acceptance.measures:
             words = "Accepted unmeasured: critic.acceptance is 'opinion', which believes the proposer."
             return [Finding(outcome="accepted", sentence=words, measurement=None) for _ in candidates]
         pool = RolloutPool(self.rehearsal)
-        samples = [Sample(candidate, arms_of(candidate)) for candidate in candidates]
+        samples = [Sample(candidate, arms_of(candidate, self.guided_share)) for candidate in candidates]
         findings: dict[str, Finding] = {}
         passed: dict[str, Standing] = {}
         done = 0
@@ -129,9 +136,12 @@ class Critic:
             look = Look(number, f"{tag}-look{number}", spent(self.config.rollouts)[number - 1], self.config.alpha / passes)
             self._extend(pool, look.tag, undecided, size - done)
             done = size
-            decided, passing = self._decide(look, samples, undecided)
+            last = number == len(self.config.rollouts) or bool(used_up())
+            decided, passing = self._decide(look, samples, undecided, last)
             findings |= decided
             passed |= passing
+            if last:
+                break
         findings |= self._confirm(pool, f"{tag}-guards", samples, list(passed.values()))
         return [findings[s.candidate.edit.id] for s in samples]
 
@@ -178,7 +188,7 @@ class Critic:
         return Ask(sample.task_id, sample.before, [possible[int(k)] for k in sorted(chosen)])
 
     def _decide(
-        self, look: Look, family: Sequence[Sample], samples: Sequence[Sample]
+        self, look: Look, family: Sequence[Sample], samples: Sequence[Sample], last: bool
     ) -> tuple[dict[str, Finding], dict[str, Standing]]:
         """The findings of this look on the undecided ``samples``, and those that have passed it; the rest is looked at again."""
         standings = [Standing(s, look, read(s, self.config, self.rehearsal.quality_source != "off")) for s in samples]
@@ -201,7 +211,7 @@ class Critic:
                 findings[standing.edit_id] = self._finding("rejected", standing, needed)
             elif standing.sample.task_id in first:  # a round changes a task once: no more rollouts for the others
                 findings[standing.edit_id] = self._finding("inconclusive", standing, needed, first[standing.sample.task_id])
-            elif look.number == len(self.config.rollouts):
+            elif last:
                 findings[standing.edit_id] = self._finding("inconclusive", standing, needed)
         return findings, passed
 

@@ -163,7 +163,7 @@ class HarnessEvolver:
         coming = {c.task_id: apply(c.accepted, self._entry(c.task_id)) for c in load(state) if c.accepted is not None}
         near = guard_tasks(self.memory, [c.task_id for c in waiting], self.critic.config.guard_tasks, coming)
         pairs = [(case, self._candidate(case, edit, near[case.task_id])) for case in waiting for edit in case.candidates]
-        findings = self.critic.measure(self._tag(state), [c for _, c in pairs], self.config.revisions + 1)
+        findings = self.critic.measure(self._tag(state), [c for _, c in pairs], self.config.revisions + 1, self.spent)
         decided: dict[str, Case] = {c.task_id: c.with_(candidates=()) for c in waiting}
         for (case, candidate), finding in zip(pairs, findings, strict=True):
             decided[case.task_id] = with_finding(decided[case.task_id], candidate.edit, finding, context)

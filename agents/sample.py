@@ -86,15 +86,14 @@ class Sample:
         return [self.arms[s].in_after if after else self.arms[s].in_before for s in self.strata]
 
 
-def arms_of(candidate: Candidate) -> list[Arm]:
-    """Which rollouts a candidate needs; see ``agents.critic``."""
+def arms_of(candidate: Candidate, guided_share: float = 0.5) -> list[Arm]:
+    """Which rollouts a candidate needs; see ``agents.critic``. ``guided_share`` of a group with guidance is shown it."""
     edit, before, after = candidate.edit, candidate.before, candidate.after
     if edit.interface == "g":
-        plain = Arm(before, guided=False, share=0.5, in_before=True, in_after=True)
         return [
-            plain,
-            Arm(before, guided=bool(before.guidance), share=0.5, in_before=True, in_after=False),
-            Arm(after, guided=bool(after.guidance), share=0.5, in_before=False, in_after=True),
+            Arm(before, guided=False, share=1 - guided_share, in_before=True, in_after=True),
+            Arm(before, guided=bool(before.guidance), share=guided_share, in_before=True, in_after=False),
+            Arm(after, guided=bool(after.guidance), share=guided_share, in_before=False, in_after=True),
         ]
     if edit.operation.op == "rewrite_task":
         return [
@@ -102,5 +101,6 @@ def arms_of(candidate: Candidate) -> list[Arm]:
             Arm(after, guided=False, share=1.0, in_before=False, in_after=True),
         ]
     if edit.interface == "c" and before.guidance:
-        return [Arm(before, guided=g, share=0.5, in_before=True, in_after=True) for g in (False, True)]
+        shares = {False: 1 - guided_share, True: guided_share}
+        return [Arm(before, guided=g, share=share, in_before=True, in_after=True) for g, share in shares.items()]
     return [Arm(before, guided=False, share=1.0, in_before=True, in_after=True)]

@@ -297,7 +297,7 @@ class Session:
             memory,
             self.attributor,
             self.proposer,
-            Critic(settings.critic, rehearsal),
+            Critic(settings.critic, rehearsal, self.config.guidance.group_share),
             validate,
             open_checkpoints(self.run.rounds),
             spending.reached,

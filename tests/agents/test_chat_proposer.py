@@ -135,7 +135,7 @@ REPLIES = {
     "reprice_criterion": {"criterion_ids": ["rare"], "points": 1},
     "merge_criteria": {"criterion_ids": ["rare", "alpha"], "text": "Says both", "points": 2},
     "split_criterion": {"criterion_ids": ["rare"], "parts": [{"text": "Is a", "points": 1}, {"text": "Is b", "points": 1}]},
-    "delete_criterion": {"criterion_ids": ["rare"]},
+    "delete_criterion": {"criterion_ids": ["alpha"]},
 }
 
 
@@ -152,10 +152,10 @@ def test_secondary_criterion_operations_ride_along():
         {
             **POLITE,
             "secondary": [
-                {"op": "delete_criterion", "criterion_ids": ["rare"]},
+                {"op": "delete_criterion", "criterion_ids": ["alpha"]},
                 {
                     "op": "split_criterion",
-                    "criterion_ids": ["alpha"],
+                    "criterion_ids": ["rare"],
                     "parts": [{"text": "Is a", "points": 1}, {"text": "Is b", "points": 1}],
                 },
             ],

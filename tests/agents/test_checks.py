@@ -3,6 +3,7 @@
 import pytest
 
 from agents.checks import Refused, points_range, precheck
+from memory.decision import Probe
 from memory.edit import (
     AddField,
     CreateCriterion,
@@ -73,6 +74,21 @@ def test_criteria_do_not_ride_on_a_level_change_which_would_not_measure_them(cha
     assert "takes no secondary operations" in refusal(change, create("Names a study"))
 
 
+def test_a_criterion_that_no_rollout_meets_is_not_deleted_unless_it_cannot_be_met():
+    assert "'rare' is the user's and no rollout meets it yet" in refusal(DeleteCriterion(criterion_id="rare"))
+    assert "'rare' is the user's" in refusal(
+        RepriceCriterion(criterion_id="alpha", points=2), DeleteCriterion(criterion_id="rare")
+    )
+    assert passes(DeleteCriterion(criterion_id="alpha"))
+    for helps, refused in ((False, False), (True, True), (None, True)):
+        probe = Probe(kind="full_hint", criterion_ids=("rare",), helps=helps, sentence="x")
+        told = case(BLIND).model_copy(update={"probes": (probe,)})
+        if refused:
+            assert "'rare' is the user's" in refusal(DeleteCriterion(criterion_id="rare"), built=told)
+        else:
+            assert passes(DeleteCriterion(criterion_id="rare"), built=told)
+
+
 def test_unknown_ids_are_refused_wherever_they_stand():
     assert "unknown criterion 'gone'" in refusal(DeleteCriterion(criterion_id="gone"))
     assert "unknown criterion 'gone'" in refusal(field("fruit", "gone"))
@@ -141,7 +157,7 @@ def test_a_rejected_edit_with_another_secondary_is_another_edit():
     tried = decision(edit_with(create("Is polite"), edit_id="old"))
     built = case(BLIND, tried=[tried])
     assert "near-duplicate" in refusal(create("Is polite"), built=built)
-    assert passes(create("Is polite"), DeleteCriterion(criterion_id="rare"), built=built)
+    assert passes(create("Is polite"), DeleteCriterion(criterion_id="alpha"), built=built)
 
 
 def test_a_level_refused_at_an_earlier_visit_may_be_asked_for_again():
@@ -305,7 +321,7 @@ def test_what_is_asked_already_is_not_asked_again():
     assert "'polite' asks for this already" in refusal(create("is warm and polite"), built=case(["alpha", "x"], of=of))
     twins = (llm("n-1", "Is kind"), llm("n-2", "Is kind"))
     assert "asks for this already" in refusal(SplitCriterion(criterion_id="rare", criteria=twins))
-    assert passes(create("is warm and polite"), DeleteCriterion(criterion_id="polite"), built=case(["alpha", "x"], of=of))
+    assert passes(create("is warm and polite"), DeleteCriterion(criterion_id="polite"), built=case(["polite", "x"], of=of))
     merged = MergeCriteria(criterion_ids=("alpha", "polite"), criterion=llm("n", "Is polite and warm"))
     assert passes(merged, built=case(["alpha", "x"], of=of)), "a merged criterion may say what one of its parents said"
 

@@ -18,7 +18,7 @@ from agents.evolver import HarnessEvolver
 from agents.heuristics import HeuristicProposer
 from agents.tool import evolver_tool
 from memory.decision import Hindsight
-from memory.edit import AddField, Claim, Edit, apply
+from memory.edit import AddField, Claim, CreateCriterion, Edit, apply
 from memory.embedding import HashingEmbedding
 from memory.harness import GuidanceField
 from memory.journal import HarnessRecord
@@ -167,6 +167,23 @@ def test_what_was_refused_before_a_proposer_failed_is_kept(memory):
     assert "near-duplicate" in case.decisions[1].sentence
 
 
+def test_without_a_quality_order_no_criterion_changes(memory):
+    """A criterion of noise separates as well as a good one, and that is all that could be measured."""
+
+    class Noise(Stubborn):
+        def propose(self, case, attribution, edit_id, count):
+            new = CreateCriterion(criterion=criterion(f"{edit_id}-n", phrase="noise"))
+            claim = Claim(pair_class="spurious", reason="because")
+            return [Edit(id=edit_id, task_id=case.task.id, operation=new, claim=claim, proposer="noise")]
+
+    built = evolver(memory, Noise(), revisions=0, probe_rollouts=0)
+    built.critic.rehearsal.quality_source = "off"
+    result = built.run(CONTEXT, ["blind", "easy"], "t")
+    assert result.entries == {}
+    assert all("quality.source is off" in d.sentence for d in result.decisions)
+    assert built.critic.rehearsal.rolled_out == 0
+
+
 class Killed(RuntimeError):
     pass
 
@@ -178,7 +195,7 @@ def test_a_round_killed_in_the_critic_goes_on_there(memory, tmp_path):
     uninterrupted = evolver(memory, checkpointer=None).run(CONTEXT, ["blind", "easy"], "x")
     dying = evolver(memory, checkpointer=saver())
 
-    def die(tag, candidates, passes):
+    def die(*_):
         raise Killed
 
     dying.critic.measure = die

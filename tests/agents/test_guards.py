@@ -188,3 +188,21 @@ def test_once_an_edit_of_a_task_has_passed_no_more_is_spent_on_the_others():
         assert other.measurement.looks == good.measurement.looks
         looks.append(good.measurement.looks)
     assert looks.count(1) >= 2
+
+
+def test_the_look_that_uses_up_the_budget_is_the_last():
+    useless = hint("A/A", "useless", 0.3, 0.3)
+    rehearsal = Counting([useless], 0)
+    critic = Critic(CriticConfig(rollouts=(8, 16, 24), min_effect=0.0), rehearsal)
+    (finding,) = critic.measure("x", [useless.candidate(0)], used_up=lambda: "used up" if rehearsal.rolled_out >= 20 else None)
+    assert finding.outcome != "accepted"
+    assert finding.measurement.looks == 2
+    assert rehearsal.rolled_out == 24
+
+
+def test_a_rehearsed_group_is_guided_in_the_share_of_a_training_group():
+    for candidate in (hint("large", "helps", 0.0, 1.0).candidate(0), GOOD.candidate(0)):
+        guided = candidate.model_copy(update={"before": candidate.after, "after": candidate.before})
+        for arms in (arms_of(candidate, 0.25), arms_of(guided, 0.25)):
+            assert sum(a.count(16) for a in arms if a.in_after) == 16
+            assert all(a.count(16) == 4 for a in arms if a.guided)

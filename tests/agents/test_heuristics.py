@@ -55,7 +55,7 @@ EVERY = {
     "create_criterion": lambda: offered(case(SEPARATED, [1, 0, 1, 0]), "c", "saturated", ("alpha",)),
     "reword_criterion": lambda: offered(case(LENGTHS, [0, 1, 2, 3], of=asking(LONG, RARE)), "c", "saturated", ("length",)),
     "reprice_criterion": lambda: offered(case(PASSING), "c", "saturated"),
-    "delete_criterion": lambda: offered(case(BLIND), "c", "spurious"),
+    "delete_criterion": lambda: offered(case(BLIND), "c", "spurious", ("alpha",)),
     "merge_criteria": lambda: offered(
         judged_by(
             case(["x"] * 4, of=asking(llm("one", "Is polite"), llm("two", "Greets kindly"))),

@@ -67,7 +67,7 @@ def test_the_noise_band_is_what_chance_exceeds_as_often_as_asked():
 
 def test_rank_agreement_counts_pairs_that_score_and_q_order_alike():
     pairs = [PairOrder(first=0, second=1, order=1), PairOrder(first=1, second=2, order=1), PairOrder(first=0, second=2, order=-1)]
-    scores = np.array([3.0, 2.0, np.nan])
+    scores = np.array([3.0, 2.0, 1.0])
     assert rank_agreement(scores, pairs, np.ones((1, 3)))[0] == pytest.approx(1 / 3)
 
 

@@ -47,6 +47,13 @@ def test_without_a_floor_a_retired_task_is_gone_and_comes_back_when_raised():
     assert drawn(sampler, Harness(), 10)["t0"] > 0
 
 
+def test_where_every_task_is_retired_all_are_drawn():
+    tasks = [task(i) for i in "abc"]
+    sampler = TaskSampler(tasks, floor=0.0, seed=0)
+    harness = Harness(entries={t.id: Harness().of(t).model_copy(update={"level": 0.0}) for t in tasks})
+    assert {t.id for t in sampler.draw(harness, 3)} == set("abc")
+
+
 def test_a_task_brought_forward_is_drawn_at_the_next_step_and_nobody_is_left_out():
     for seed in range(20):
         sampler = TaskSampler(TASKS, 0.05, seed)
