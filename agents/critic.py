@@ -1,8 +1,8 @@
 """The just-in-time critic: measures candidate edits on the current frozen policy and decides.
 
-A sequential test on fresh rollouts that the proposer has not seen (level changes also on earlier visits' rollouts). It starts small;
-each look adds rollouts to the candidates that are still undecided, up to the last. What is read of a sample, and the guards, stand
-in ``agents.measurement``; how strong the evidence must be in ``agents.acceptance``. At each look:
+A sequential test on fresh rollouts that the proposer has not seen. It starts small; each look adds rollouts to the candidates that are
+still undecided, up to the last. What is read of a sample, and the guards, stand in ``agents.measurement``; how strong the evidence must
+be in ``agents.acceptance``. At each look:
 
 - *rejected*: a guard fails for certain (the harm is over the limit and its interval above 0), or the gain's interval rules out
   ``min_effect``;

@@ -41,4 +41,8 @@ def broken_words(guard: Guard) -> str:
     where = f" on task '{guard.task_id}'" if guard.task_id else ""
     if guard.name.startswith("sign"):
         return f"{guard.name}{where} rose by {guard.harm.estimate:.2f}, limit {guard.limit:.2f}"
+    if guard.name.startswith("informative"):
+        return f"{guard.name} lies {guard.harm.estimate:.2f} on the other side ({guard.harm.low:.2f} to {guard.harm.high:.2f})"
+    if guard.name.startswith("unscored"):
+        return f"{guard.name}{where} rose by {guard.harm.estimate:.2f} (at most {guard.harm.high:.2f}), limit {guard.limit:.2f}"
     return f"{guard.name}{where} fell by {guard.harm.estimate:.2f} (at most {guard.harm.high:.2f}), limit {guard.limit:.2f}"

@@ -6,14 +6,14 @@ By interface:
 - **g** (guidance): a group as training would roll it out, half plain and half guided, with the old and with the new guidance; the
   plain half is shared. Quantity: 1 - share of the claimed class over the claimed criteria, under the old criteria.
 - **p** (task rewrite): fresh plain rollouts on both texts, same criteria, same quantity as g.
-- **p** (level): the plain rollouts of the window's earlier visits and fresh ones. Quantity: the distance of the informative share
-  from ``flat_share``.
+- **p** (level): fresh plain rollouts. Quantity: the distance of the informative share from ``flat_share``. The window's earlier visits
+  must not contradict it; since the task was chosen by them, what they say for it is no evidence (`benchmarks.critic --only levels`).
 
 Guards hold when the estimate of the harm is within ``guard_limit`` and its upper bound within ``guard_limit + GUARD_SLACK``, a test
-of non-inferiority that asks for more rollouts where the harm is not known well. They are: the agree share; for criteria the rank agreement of the score with Q;
-for guidance and task text the quality itself, as the share of pairs across the edit in which Q prefers the old side, and the rank
-agreement too where criteria operations ride along; the unscored share, where a judge failed; and every sign of reward hacking that
-shows after the edit and is stronger than before. Where less than ``LEAST_SCORED`` of a group is scored nothing is known.
+of non-inferiority that asks for more rollouts where the harm is not known well. They are: the agree share; for criteria the rank
+agreement of the score with Q; for guidance and task text the quality itself, as the share of pairs across the edit in which Q prefers
+the old side, and the rank agreement too where criteria operations ride along; the unscored share, where a judge failed; and every sign
+of reward hacking that shows after the edit and is stronger than before. Where less than ``LEAST_SCORED`` of a group is scored nothing is known.
 """
 
 import zlib
@@ -71,6 +71,9 @@ class Posterior:
     value: float
     draws: np.ndarray
 
+    def negative(self) -> "Posterior":
+        return Posterior(value=-self.value, draws=-self.draws)
+
     def p_value(self) -> float:
         return float((np.sum(self.draws <= 0) + 1) / (len(self.draws) + 1))
 
@@ -112,18 +115,27 @@ def read(sample: Sample, config: CriticConfig, with_quality: bool) -> Reading:
 
 
 def _read_level(sample: Sample, config: CriticConfig) -> Reading:
-    edit, rubric = sample.candidate.edit, sample.candidate.before.rubric
-    rollouts = [*sample.candidate.window, *sample.before]
-    rng = np.random.default_rng(zlib.crc32(f"level/{edit.id}/{len(rollouts)}".encode()))
-    flat = config.flat_share
-    words = "above" if edit.operation.op == "raise_level" else "under"
-    quantity = f"informative share {words} {flat:g}"
+    words = "above" if sample.candidate.edit.operation.op == "raise_level" else "under"
+    quantity = f"informative share {words} {config.flat_share:g}"
+    gain = _beyond_flat(sample, sample.before, config)
+    # The window has been seen by who chose this task, so it may speak against the edit but not for it.
+    seen = _beyond_flat(sample, sample.candidate.window, config)
+    guards: tuple[Guard, ...] = ()
+    if isinstance(seen, Posterior):
+        harm = seen.negative().interval(GUARD_TAIL)
+        guards = (Guard(name="informative share of the window", harm=harm, limit=0.0, holds=harm.low <= 0),)
+    return Reading(quantity, gain, 0.0, PairShares(), PairShares(), guards)
+
+
+def _beyond_flat(sample: Sample, rollouts: Sequence[Rollout], config: CriticConfig) -> Gain:
+    """How far the informative share of these rollouts lies on the side of ``flat_share`` that the level change claims."""
     if scored_share(rollouts) < LEAST_SCORED:
-        return Reading(quantity, UNKNOWN, 0.0, PairShares(), PairShares(), ())
+        return UNKNOWN
+    edit, rubric = sample.candidate.edit, sample.candidate.before.rubric
+    rng = np.random.default_rng(zlib.crc32(f"level/{edit.id}/{len(rollouts)}".encode()))
     estimate, draws = informative_posterior(pass_matrix(rollouts, rubric), points_weights(rubric), rng)
     sign = 1.0 if edit.operation.op == "raise_level" else -1.0
-    gain = Posterior(value=sign * (estimate - flat), draws=sign * (draws - flat))
-    return Reading(quantity, gain, 0.0, PairShares(), PairShares(), ())
+    return Posterior(value=sign * (estimate - config.flat_share), draws=sign * (draws - config.flat_share))
 
 
 class _Groups:

@@ -18,7 +18,7 @@ class GuardTask(Noun):
 class Candidate(Noun):
     """An edit that passed every check without a rollout, with the entry before and after it.
 
-    ``window`` holds graded plain rollouts of the task's recent visits, of which level changes make use; ``guard_tasks`` are tasks
+    ``window`` holds graded plain rollouts of the task's recent visits, which must not contradict a level change; ``guard_tasks`` are tasks
     on which an edit that teaches something new must do no harm.
     """
 

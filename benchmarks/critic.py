@@ -1,6 +1,6 @@
 """How often the critic errs: planted edits of known truth, decided many times, by the critic and by three weaker ones.
 
-python -m benchmarks.critic [--seeds 200] [--looks 12,24,48] [--only edits|choosing|rounds|lab]
+python -m benchmarks.critic [--seeds 200] [--looks 12,24,48] [--only edits|choosing|levels|rounds|lab]
 
 Every decision is taken with fresh rollouts of a simulated policy (``benchmarks.planted``). Prints, per kind of edit, how many were
 accepted with an interval (Clopper and Pearson 1934), and the rollouts a decision took. The weaker critics:
@@ -10,7 +10,8 @@ accepted with an interval (Clopper and Pearson 1934), and the rollouts a decisio
 - *mean*: any measured gain of ``min_effect`` is believed, without a test against noise.
 
 The second table is about choosing: of several criteria, none of them a gain, the proposer offers the one that looks best on the group
-of 8 it has seen, as proposers do. The third takes whole rounds: half of their edits help, half are A/A or neutral, and of
+of 8 it has seen, as proposers do. The third takes level changes of tasks just at the limit, chosen for how saturated their visits were
+and measured with the help of the same visits. The fourth takes whole rounds: half of their edits help, half are A/A or neutral, and of
 those that were accepted the share that should not have been is averaged over rounds. The last takes edits of the laboratory's tasks on
 its policy (``benchmarks.planted_lab``).
 """
@@ -19,16 +20,22 @@ import argparse
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 from scipy.stats import beta
 
+from agents.attribution import SATURATED
 from agents.config import CriticConfig
 from agents.critic import Critic
-from agents.rehearsal import RolloutRequest
-from benchmarks.planted import Planted, PlantedRehearsal, catalogue, create, criterion, entry
-from memory.visit import Rollout
+from agents.rehearsal import GradeRequest, RolloutRequest
+from benchmarks.planted import FLAT, Planted, PlantedRehearsal, catalogue, create, criterion, entry, level
+from memory.pairs import group_shares
+from memory.visit import PairOrder, Rollout
+
+WINDOW, VISIT = 4, 8
+"""Visits of a window and rollouts of a visit, as in the default configuration."""
 
 KINDS = ("A/A", "neutral", "harmful", "small", "medium", "large")
 
@@ -118,6 +125,32 @@ def table_of_choosing(config: CriticConfig, seeds: int, among: int, passes: int)
         print(f"| {name} | {k / seeds:.1%} | {low:.1%} to {high:.1%} |")
 
 
+def table_of_levels(config: CriticConfig, seeds: int, passes: int) -> None:
+    """Tasks whose informative share is at the limit, chosen by the saturated share of their window; all but its last visit is reused."""
+    planted = level("neutral", "lower a chosen task", 1 - FLAT, "lower_level")
+    pairs = [PairOrder(first=i, second=j, order=0) for i, j in combinations(range(VISIT), 2)]
+    print("\nTasks just at the limit, proposed for a lower level when their window was saturated:\n")
+    print("| saturated share of the window, at least | tasks | accepted | 95 % interval |\n|---|---|---|---|")
+    for least in (SATURATED, 0.75, 0.85):
+        accepted = number = chosen = 0
+        while chosen < seeds:
+            number += 1
+            rehearsal = PlantedRehearsal([planted], number)
+            candidate = planted.candidate(number)
+            request = RolloutRequest(task_id=candidate.edit.task_id, entry=planted.before, guided=False, count=VISIT)
+            visits = rehearsal.roll_out("window", [request] * WINDOW)
+            rubric = planted.before.rubric
+            graded = rehearsal.grade([GradeRequest(task_id=request.task_id, rubric=rubric, rollouts=v) for v in visits])
+            if np.mean([group_shares(v, rubric, pairs)[0].saturated for v in graded]) < least:
+                continue
+            chosen += 1
+            seen = candidate.model_copy(update={"window": tuple(r for v in graded[:-1] for r in v)})
+            (finding,) = Critic(config, rehearsal).measure(f"seed{number}", [seen], passes)
+            accepted += finding.outcome == "accepted"
+        low, high = bounds(accepted, seeds)
+        print(f"| {least:g} | {chosen} of {number} | {accepted / seeds:.1%} | {low:.1%} to {high:.1%} |", flush=True)
+
+
 def table_of_rounds(config: CriticConfig, rounds: int, size: int, passes: int) -> None:
     """Rounds of ``size`` candidates, half of them no improvement."""
     null = [p for p in catalogue() if p.kind in ("A/A", "neutral")]
@@ -170,7 +203,7 @@ def main() -> None:
     parser.add_argument("--looks", default="", help="rollouts at each look, as 12,24,48 (default: the default config)")
     parser.add_argument("--passes", type=int, default=1, help="passes of a round over which its error rate is split")
     parser.add_argument("--proposals", type=int, default=12, help="criteria to choose from")
-    parser.add_argument("--only", choices=("edits", "choosing", "rounds", "lab"))
+    parser.add_argument("--only", choices=("edits", "choosing", "levels", "rounds", "lab"))
     parser.add_argument("--tasks", type=int, default=40, help="tasks of the laboratory")
     arguments = parser.parse_args()
     looks = {"rollouts": tuple(int(n) for n in arguments.looks.split(","))} if arguments.looks else {}
@@ -179,6 +212,8 @@ def main() -> None:
         table_of_edits(config, arguments.seeds, arguments.passes)
     if arguments.only in (None, "choosing"):
         table_of_choosing(config, arguments.seeds, arguments.proposals, arguments.passes)
+    if arguments.only in (None, "levels"):
+        table_of_levels(config, arguments.seeds, arguments.passes)
     if arguments.only in (None, "rounds"):
         table_of_rounds(config, max(1, arguments.seeds // 4), 12, arguments.passes)
     if arguments.only in (None, "lab"):

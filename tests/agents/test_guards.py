@@ -5,6 +5,7 @@ import pytest
 from agents.config import CriticConfig
 from agents.critic import Critic
 from agents.guards import carried_over
+from agents.rehearsal import GradeRequest, RolloutRequest
 from agents.sample import Candidate, GuardTask, Sample, arms_of
 from benchmarks.planted import EVEN, Planted, PlantedRehearsal, catalogue, create, criteria, criterion, entry, hint
 from memory.edit import RepriceCriterion
@@ -135,17 +136,27 @@ def test_only_what_brings_something_new_is_carried_over():
     assert new.points == pytest.approx(10 / 4), "the same share of the points as on the edited task"
 
 
-def test_a_level_change_uses_what_the_window_has_seen():
-    planted = next(p for p in catalogue() if p.name.startswith("lower a task with 5 %"))
-    plain = planted.candidate(0)
-    rehearsal = PlantedRehearsal([planted], 1)
-    (seen,) = rehearsal.grade(
-        [type("Q", (), {"rollouts": rehearsal.roll_out("w", [type("R", (), {"task_id": plain.edit.task_id, "entry": plain.before, "guided": False, "count": 48})()])[0], "rubric": plain.before.rubric})()]
-    )  # fmt: skip
-    (without,), _ = measured([planted], [plain], 3)
-    (within,), _ = measured([planted], [plain.model_copy(update={"window": seen})], 3)
-    assert within.outcome == "accepted"
-    assert within.measurement.rollouts < without.measurement.rollouts
+def visits(rehearsal, candidate, count):
+    """Graded plain rollouts of the candidate's task, as earlier visits left them."""
+    task_id, before = candidate.edit.task_id, candidate.before
+    (made,) = rehearsal.roll_out("window", [RolloutRequest(task_id=task_id, entry=before, guided=False, count=count)])
+    return rehearsal.grade([GradeRequest(task_id=task_id, rubric=before.rubric, rollouts=made)])[0]
+
+
+def test_the_window_may_contradict_a_level_change_but_never_carries_it():
+    """The task was chosen by its window, so a flat window is no evidence; an informative one speaks against a lower level."""
+    flat = next(p for p in catalogue() if p.name.startswith("lower a task with 5 %"))
+    lively = next(p for p in catalogue() if p.name == "lower an informative task")
+    for seed in range(5):
+        candidate = flat.candidate(seed)
+        (without,), _ = measured([flat], [candidate], seed)
+        window = visits(PlantedRehearsal([flat], seed), candidate, 48)
+        (within,), _ = measured([flat], [candidate.model_copy(update={"window": window})], seed)
+        assert (within.outcome, within.measurement.p_value) == (without.outcome, without.measurement.p_value)
+        against = visits(PlantedRehearsal([lively], seed), lively.candidate(seed), 48)
+        (contradicted,), _ = measured([flat], [candidate.model_copy(update={"window": against})], seed)
+        assert contradicted.outcome == "rejected"
+        assert "informative share of the window lies" in contradicted.sentence
 
 
 @pytest.mark.parametrize(("kind", "most"), [("A/A", 5), ("neutral", 6), ("harmful", 0)])
