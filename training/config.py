@@ -190,7 +190,8 @@ class QualitySettings(Section):
 
     source: Literal["gold", "pairwise", "reference", "off"] = "gold"
     """`gold`: the laboratory's noisy judge; `pairwise`: an LLM (`chat`) compares two responses; `reference`: it compares each with the
-    task's reference answer, which takes fewer calls and orders more coarsely; `off`: spurious rewards cannot be detected."""
+    task's reference answer, which takes fewer calls and orders more coarsely; `off`: spurious rewards cannot be detected, and
+    criteria are left alone."""
     pairs_per_group: int = Field(default=28, ge=1)
     """Comparisons per group and visit, at most."""
     flip_rate: float = Field(default=0.15, ge=0, lt=0.5)
