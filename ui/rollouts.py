@@ -8,6 +8,7 @@ import streamlit as st
 from memory.harness import TaskHarness
 from memory.visit import Rollout, Visit
 from ui import heatmap
+from ui.change import rule_of
 from ui.link import go
 from ui.readers import RunView
 from ui.words import escaped, plain, score, share
@@ -195,7 +196,9 @@ def _verdict(rollouts: list[Rollout], group: Group) -> None:
             return
         grade = f", grade {verdict.grade:.2f}" if verdict.grade not in (None, 0.0, 1.0) else ""
         passed = heatmap.WORDS[heatmap.status(verdict, criterion)]
-        st.text(plain(f"{verdict.status.replace('_', ' ')}{grade}: {passed}. {verdict.reason or 'The judge gave no reason.'}"))
+        rule = rule_of(criterion) if criterion else ""
+        why = verdict.reason or (f"It is {rule}." if rule else "The judge gave no reason.")
+        st.text(plain(f"{verdict.status.replace('_', ' ')}{grade}: {passed}. {why}"))
         st.code(plain(rollout.text), language=None, wrap_lines=True)
 
 

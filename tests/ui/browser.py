@@ -25,7 +25,7 @@ CHOICE = "HARNESSRL_BROWSER"
 MISSING = (
     f"no browser found: run .ci/browser, install chromium, or name one by {CHOICE}=PATH ({CHOICE}=none leaves these tests out)"
 )
-PATIENCE = 30
+PATIENCE = 60
 """Seconds until what should come is taken for missing."""
 expect.set_options(timeout=1000 * PATIENCE)
 
@@ -38,7 +38,7 @@ def executable() -> str | None:
 @contextmanager
 def chromium(path: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path)
+        browser = playwright.chromium.launch(executable_path=path, args=["--disable-gpu"])
         try:
             yield browser
         finally:

@@ -78,7 +78,7 @@ def lab(live) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def window(browser) -> Iterator[BrowserContext]:
     """One window for all tests, which then load the console's scripts once."""
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    context = browser.new_context(viewport={"width": 1440, "height": 1000}, reduced_motion="reduce")
     yield context
     context.close()
 
