@@ -105,7 +105,10 @@ def criterion_line(criterion: Criterion) -> str:
 def rule_of(criterion: Criterion) -> str:
     """The check behind a rule criterion; empty for others."""
     rule = criterion.rule
-    return f"checked by {rule.name}({', '.join(f'{k}={v!r}' for k, v in rule.args.items())})" if rule else ""
+    if rule is None:
+        return ""
+    arguments = ", ".join(f"{k}={v!r}" for k, v in rule.args.items())
+    return f"checked by {rule.name}" + (f"({arguments})" if arguments else "")
 
 
 def entry_lines(entry: TaskHarness) -> list[str]:

@@ -7,6 +7,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from tests.ui.browser import MISSING, ROOT, Watched, chromium, executable, served
@@ -15,11 +16,17 @@ from ui.console import PAGES
 EDIT, TASK = "r3-writing-dialogue-1-1a", "writing-dialogue-1"
 """What the pictures show of the demo run."""
 README = {
-    "console": ({"page": "Evolver", "edit": EDIT}, "What the critic measured", 1180),
-    "console-task": ({"page": "Tasks", "task": TASK}, "Criteria, guidance and level over time", 1000),
-    "console-rollouts": ({"page": "Rollouts", "task": TASK}, "Choose a cell, or choose below", 900),
+    "console": ({"page": "Evolver", "edit": EDIT}, "article.card", "article.card"),
+    "console-task": (
+        {"page": "Tasks", "task": TASK},
+        '[data-testid="stHeading"]',
+        ':nth-match([data-testid="stVegaLiteChart"], 3)',
+    ),
+    "console-rollouts": ({"page": "Rollouts", "task": TASK}, ".st-key-sort", ".st-key-verdict"),
 }
-"""Name in ``docs/``: places, words that stand when the page is whole, height in pixels."""
+"""Name in ``docs/``: places, and the parts of the page from which and to which the picture goes."""
+MARGIN = 16
+COLOURS = 256
 LARGEST = 200_000
 """Bytes of a picture in the README."""
 
@@ -41,14 +48,15 @@ def whole(page: Page) -> None:
 
 
 def readme(browser: Browser, address: str, folder: Path) -> None:
-    for name, (places, words, height) in README.items():
+    for name, (places, first, last) in README.items():
         page = opened(browser, address, places, 1280, dark=False)
-        expect(page.get_by_text(words)).to_be_visible()
-        page.set_viewport_size({"width": 1280, "height": height})
-        page.wait_for_load_state("networkidle")
-        page.screenshot(path=folder / f"{name}.png")
-        size = (folder / f"{name}.png").stat().st_size
-        print(f"{folder / name}.png {size // 1000} kB{' is too large' if size > LARGEST else ''}")
+        whole(page)
+        boxes = [page.locator(part).first.bounding_box() for part in (first, last)]
+        top, bottom = boxes[0]["y"] - MARGIN, boxes[1]["y"] + boxes[1]["height"] + MARGIN  # type: ignore[index]
+        path = folder / f"{name}.png"
+        page.screenshot(path=path, clip={"x": 0, "y": top, "width": 1280, "height": bottom - top})
+        Image.open(path).quantize(COLOURS, Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
+        print(f"{path} {path.stat().st_size // 1000} kB{' is too large' if path.stat().st_size > LARGEST else ''}")
         page.close()
 
 
