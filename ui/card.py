@@ -13,7 +13,7 @@ from ui.html import h
 from ui.readers import Remembered, RunView
 from ui.words import INTERFACES, OUTCOME_SIGNS, UNKNOWN, operation, share, signed
 
-QUOTED_IDS = 8
+QUOTED_IDS = 5
 """Evidence and memories that are named one by one before they fold away."""
 
 

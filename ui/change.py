@@ -98,9 +98,17 @@ def _matched(gone: Sequence[str], come: Sequence[str]) -> list[tuple[str | None,
 
 def criterion_line(criterion: Criterion) -> str:
     """Points, text, id, and the check behind a rule criterion."""
-    rule = criterion.rule
-    check = f", checked by {rule.name}({', '.join(f'{k}={v!r}' for k, v in rule.args.items())})" if rule else ""
+    check = f", {rule_of(criterion)}" if criterion.rule else ""
     return plain(f"[{criterion.points:+g}] {' '.join(criterion.text.split())}  ({criterion.id}{check})")
+
+
+def rule_of(criterion: Criterion) -> str:
+    """The check behind a rule criterion; empty for others."""
+    rule = criterion.rule
+    if rule is None:
+        return ""
+    arguments = ", ".join(f"{k}={v!r}" for k, v in rule.args.items())
+    return f"checked by {rule.name}" + (f"({arguments})" if arguments else "")
 
 
 def entry_lines(entry: TaskHarness) -> list[str]:

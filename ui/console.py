@@ -1,5 +1,7 @@
 """The console: ``streamlit run ui/console.py [-- RUNS]``, where RUNS is a folder of runs (default ``runs``) or one run.
 
+A folder without a run shows the demo run that ships.
+
 Every page is a function of a ``RunView``. What is looked at stands in the URL: ``page``, ``run``, and the page's own choices and filters.
 """
 
@@ -16,6 +18,7 @@ from ui.readers import RunReader, run_folders
 PAGES = ("Runs", "Overview", "Evolver", "Tasks", "Rollouts")
 REFRESH_SECONDS = 5
 OPEN_READERS = 64
+DEMO = Path(__file__).with_name("demo")  # a small finished run of the laboratory (make demo); a bare text here would be drawn
 
 
 @st.cache_resource(max_entries=OPEN_READERS, show_spinner="Reading the run …")
@@ -30,14 +33,16 @@ def main(folder: Path) -> None:
     if st.session_state.get("page") is None and st.query_params.get("page") not in PAGES:
         asked = st.query_params.get("page", "").capitalize()
         go(page=asked if asked in PAGES else "Runs")
-    found = {path.name: path for path in run_folders(folder)}
+    own = run_folders(folder)
+    found = {path.name: path for path in own or run_folders(DEMO)}
     if found and st.session_state.get("run") not in found and st.query_params.get("run") not in found:
         go(run=next(iter(found)))
     left, right = st.columns([5, 2], vertical_alignment="bottom")
     with left:
         page = st.segmented_control("Page", PAGES, required=True, key="page", bind="query-params")
+    if not own and (page in (None, "Runs") or not found):
+        runs.draw_no_runs(folder, bool(found))
     if not found:
-        st.info(f"No runs in {folder.name or folder}: start one, or name another folder after `--`.")
         return
     with right:
         run = st.selectbox("Run", list(found), index=None, key="run", bind="query-params")

@@ -18,7 +18,7 @@ WORDS = {
     "met": "its points are not known",
     "not met": "its points are not known",
 }
-LONGEST_NAME = 60
+LONGEST_NAME = 72
 
 
 def number(rollout: Rollout) -> str:

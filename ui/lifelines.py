@@ -9,7 +9,7 @@ from ui.charts import BLUE, GREEN, GREY, ORANGE, RED, ink
 from ui.readers import RunView
 from ui.words import plain
 
-LONGEST_NAME = 42
+LONGEST_NAME = 72
 MARKS = {
     "created": ("triangle-right", GREEN),
     "reworded": ("diamond", ORANGE),
@@ -111,7 +111,7 @@ def spec(found: list[Life], last: float) -> dict[str, Any]:
         for life in found
         for step, event, what in life.events
     ]
-    y = {"field": "name", "type": "nominal", "sort": names, "title": None, "axis": {"labelLimit": 330, "ticks": False}}
+    y = {"field": "name", "type": "nominal", "sort": names, "title": None, "axis": {"labelLimit": 420, "ticks": False}}
     scale = {"domain": [0, max(1.0, last)], "nice": False}
     x: dict[str, Any] = {"type": "quantitative", "scale": scale, "title": "step", "axis": {"tickMinStep": 1, "format": "d"}}
     shown = [k for k in MARKS if any(e["event"] == k for e in events)]

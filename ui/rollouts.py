@@ -8,12 +8,15 @@ import streamlit as st
 from memory.harness import TaskHarness
 from memory.visit import Rollout, Visit
 from ui import heatmap
+from ui.change import rule_of
 from ui.link import go
 from ui.readers import RunView
 from ui.words import escaped, plain, score, share
 
 WRITTEN_AT_ONCE = 8
 """Rollouts whose text is shown without asking for more."""
+GROUP_SORTS = {"most spread": ("spread", False), "highest score": ("score", False), "Q agrees least": ("Q agrees", True)}
+"""Orders of a step's groups: column of the table, and whether small comes first."""
 SORTS = ("as rolled out", "score", "preferred by Q", "length")
 
 
@@ -71,16 +74,21 @@ def find(run: RunView, task_id: str, name: str) -> Group | None:
 
 
 def _by_step(run: RunView) -> None:
-    """All groups of a step, most spread first; a row opens its group."""
+    """All groups of a step, in an order of choice; a row opens its group."""
     steps = run.visits.steps
-    with st.expander("All groups of a step", key="by-step"):
+    chosen = st.session_state.get("task") or st.query_params.get("task")
+    with st.expander("All groups of a step", expanded=not chosen, key="by-step"):
         first, last = int(steps.min()), int(steps.max())
-        step = st.number_input("Step", first, last, last, key="step", bind="query-params")
+        left, right = st.columns([1, 3])
+        step = left.number_input("Step", first, last, last, key="step", bind="query-params")
+        by = right.segmented_control(
+            "Sort groups by", list(GROUP_SORTS), default="most spread", required=True, key="groups-by", bind="query-params"
+        )
         visits = run.visits.read(run.visits.at(int(step)))
         if not visits:
             st.caption("No group was visited at this step.")
             return
-        table = step_groups(visits)
+        table = step_groups(visits, *GROUP_SORTS[by or "most spread"])
 
         def choose() -> None:
             rows = st.session_state["step-groups"].selection.rows
@@ -99,8 +107,8 @@ def _by_step(run: RunView) -> None:
         )
 
 
-def step_groups(visits: list[Visit]) -> pd.DataFrame:
-    """One row per group: mean score, spread, share of separating pairs on which Q agrees, signs of hacking."""
+def step_groups(visits: list[Visit], by: str = "spread", ascending: bool = False) -> pd.DataFrame:
+    """One row per group: mean score, spread, share of separating pairs on which Q agrees, signs of hacking; what lacks ``by`` last."""
     rows = [
         {
             "task": v.task_id,
@@ -113,7 +121,7 @@ def step_groups(visits: list[Visit]) -> pd.DataFrame:
         }
         for v in visits
     ]
-    return pd.DataFrame(rows).sort_values(["spread", "task"], ascending=[False, True], ignore_index=True)
+    return pd.DataFrame(rows).sort_values([by, "task"], ascending=[ascending, True], ignore_index=True)
 
 
 def draw_group(run: RunView, group: Group) -> None:
@@ -195,7 +203,9 @@ def _verdict(rollouts: list[Rollout], group: Group) -> None:
             return
         grade = f", grade {verdict.grade:.2f}" if verdict.grade not in (None, 0.0, 1.0) else ""
         passed = heatmap.WORDS[heatmap.status(verdict, criterion)]
-        st.text(plain(f"{verdict.status.replace('_', ' ')}{grade}: {passed}. {verdict.reason or 'The judge gave no reason.'}"))
+        rule = rule_of(criterion) if criterion else ""
+        why = verdict.reason or (f"It is {rule}." if rule else "The judge gave no reason.")
+        st.text(plain(f"{verdict.status.replace('_', ' ')}{grade}: {passed}. {why}"))
         st.code(plain(rollout.text), language=None, wrap_lines=True)
 
 

@@ -1,5 +1,7 @@
 """The Runs page: every run of the folder in one table; and the line that says how a run is doing."""
 
+from pathlib import Path
+
 import pandas as pd
 import streamlit as st
 
@@ -44,6 +46,13 @@ def row(run: RunView, now: float) -> dict[str, object]:
         "edits": f"{len(run.accepted)} / {len(run.decisions)}",
         "harness version": run.harness_version,
     }
+
+
+def draw_no_runs(folder: Path, demo: bool) -> None:
+    """What to do about a folder without a run."""
+    name = escaped(folder.name or folder)
+    shown = " Below is the demo run that ships with the console: a short run of the laboratory, finished." if demo else ""
+    st.info(f"No runs in {name}: start one (`make run`), or name another folder after `--`.{shown}")
 
 
 def draw(found: list[RunView], now: float) -> None:

@@ -19,6 +19,8 @@ from ui.words import CLASSES, UNKNOWN, escaped, operation, plain
 
 SPARK, MOST_VISITS, HEALTH = 30, 200, 5
 """Visits behind a sparkline, on the pictures of a task, and behind the health of a criterion."""
+SHORT = 8
+"""Letters of an id that a small column shows."""
 
 
 def draw(run: RunView) -> None:
@@ -33,7 +35,9 @@ def draw(run: RunView) -> None:
         if chosen:
             go(task=table["task"].iloc[chosen[0]])
 
-    shares = {name: st.column_config.ProgressColumn(name, format="%.0f%%", min_value=0, max_value=100) for name in CLASSES}
+    shares = {
+        name: st.column_config.ProgressColumn(name, format="%.0f%%", min_value=0, max_value=100, width=90) for name in CLASSES
+    }
     st.dataframe(
         table,
         key="tasks-table",
@@ -43,7 +47,7 @@ def draw(run: RunView) -> None:
         selection_mode="single-row",
         column_config={
             **shares,
-            "agree over visits": st.column_config.LineChartColumn(y_min=0, y_max=1),
+            "agree over visits": st.column_config.LineChartColumn(y_min=0, y_max=1, width=120),
             "edits": st.column_config.TextColumn(help="accepted / all"),
         },
     )
@@ -164,7 +168,8 @@ def _criteria(run: RunView, task_id: str, entry: TaskHarness | None, visits: lis
         hide_index=True,
         key=f"criteria-{task_id}",
         column_config={
-            **{name: st.column_config.Column(width="small") for name in ("id", "unscored")},
+            "id": st.column_config.Column(width=None if len(max(table["id"], key=len)) > SHORT else "small"),
+            "unscored": st.column_config.Column(width="small"),
             **{name: st.column_config.Column(width="large") for name in ("now", "in c_0")},
             "pass rate": st.column_config.ProgressColumn(format="%.0f%%", min_value=0, max_value=100, help="At the last visit."),
             "health": st.column_config.Column(help=f"Over the last {HEALTH} visits of the task."),
@@ -236,7 +241,7 @@ def criteria_table(run: RunView, task_id: str, entry: TaskHarness | None, visits
             }
         )
     table = pd.DataFrame(rows)
-    if brought and (table["state"] == "as in c_0").all():
+    if (table["in c_0"] == "").all():
         return table.drop(columns="in c_0")
     return table
 
@@ -258,8 +263,7 @@ def _edits(run: RunView, task_id: str) -> None:
         st.caption("No edit was proposed for this task.")
     for remembered in reversed(found):
         decision = remembered.decision
-        with st.container(horizontal=True, vertical_alignment="center", key=f"edit-row-{remembered.seq}"):
-            st.button(
-                "Open", key=f"open-edit-{remembered.seq}", on_click=go, kwargs={"page": "Evolver", "edit": decision.edit.id}
-            )
-            st.text(plain(f"step {decision.step}: {operation(decision.edit.operation.op)}. {decision.sentence}"), width="stretch")
+        left, right = st.columns([1, 12], vertical_alignment="center")
+        places = {"page": "Evolver", "edit": decision.edit.id}
+        left.button("Open", key=f"open-edit-{remembered.seq}", on_click=go, kwargs=places)
+        right.text(plain(f"step {decision.step}: {operation(decision.edit.operation.op)}. {decision.sentence}"))

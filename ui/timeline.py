@@ -13,13 +13,22 @@ MOST_MARKS = 400
 """Edits that are drawn one by one; more are gathered."""
 STRETCHES = 80
 """Stretches of steps into which a longer timeline is gathered."""
-LANES = {"p": 2.0, "g": 1.0, "c": 0.0}
-APART = 0.16
-"""Height between marks of one step and lane, in lanes."""
+LANES = ("c", "g", "p")
+"""From the bottom up; each as high as its highest heap of marks of one step."""
+GAP = 1.5
+"""Free height between two lanes, in marks."""
+PIXELS, TALLEST = 12, 420
+"""Height of a mark, and of all lanes at most; where that is too little, marks overlap."""
+
+
+AROUND = 90
+"""Pixels of the legend above and the axis below."""
+LEGEND = {"orient": "top", "title": None, "symbolStrokeWidth": 0.4}
 
 
 def marks(edits: Sequence[Remembered]) -> list[dict[str, Any]]:
-    """What is drawn: step, height, interface, outcome, number of edits, and the edit to open or the steps to choose."""
+    """What is drawn: step, lane, place in the heap of its step and lane, outcome, number of edits, and the edit to open or the steps
+    to choose."""
     if not edits:
         return []
     steps = [e.decision.step for e in edits]
@@ -33,14 +42,14 @@ def marks(edits: Sequence[Remembered]) -> list[dict[str, Any]]:
     rows = []
     for (place, interface, outcome, _), group in sorted(found.items()):
         first = earliest + place * width
-        stack = heaps[(place, interface)]
         heaps[(place, interface)] += 1
         decision = group[0].decision
         one = f"{operation(decision.edit.operation.op)} on {decision.edit.task_id}"
         rows.append(
             {
                 "step": first + (width - 1) / 2,
-                "height": LANES[interface] + APART * ((stack + 1) // 2) * (1 if stack % 2 else -1),
+                "lane": interface,
+                "stack": heaps[(place, interface)] - 1,
                 "interface": INTERFACES[interface],
                 "outcome": outcome,
                 "edits": len(group),
@@ -55,15 +64,21 @@ def marks(edits: Sequence[Remembered]) -> list[dict[str, Any]]:
 
 def spec(rows: Sequence[dict[str, Any]], last: int) -> dict[str, Any]:
     """As Vega-Lite, with a point selection named ``CHOSEN``."""
-    lanes = {"values": list(LANES.values())}
-    names = " : ".join(f"datum.value == {y} ? '{INTERFACES[i]}'" for i, y in LANES.items()) + " : ''"
-    heights = [r["height"] for r in rows]
+    floors, top = _floors(rows)
+    names = " : ".join(f"datum.value == {floors[i]} ? '{INTERFACES[i]}'" for i in LANES) + " : ''"
     y = {
         "field": "height",
         "type": "quantitative",
         "title": None,
-        "scale": {"domain": [min([-0.5, *heights]) - 0.15, max([2.5, *heights]) + 0.15], "nice": False},
-        "axis": {**lanes, "labelExpr": names, "labelLimit": 160, "grid": True, "ticks": False, "domain": False},
+        "scale": {"domain": [-GAP, top], "nice": False},
+        "axis": {
+            "values": list(floors.values()),
+            "labelExpr": names,
+            "labelLimit": 160,
+            "grid": True,
+            "ticks": False,
+            "domain": False,
+        },
     }
     x = {
         "field": "step",
@@ -73,8 +88,8 @@ def spec(rows: Sequence[dict[str, Any]], last: int) -> dict[str, Any]:
         "axis": {"tickMinStep": 1, "format": "d"},
     }
     return {
-        "data": {"values": list(rows)},
-        "height": 210,
+        "data": {"values": [{**r, "height": floors[r["lane"]] + r["stack"]} for r in rows]},
+        "height": min(TALLEST, round(PIXELS * (top + GAP))) + AROUND,
         "params": [{"name": CHOSEN, "select": {"type": "point", "fields": ["edit", "first", "last"]}}],
         "mark": {"type": "point", "filled": True, "opacity": 0.9, "stroke": ink(), "strokeWidth": 0.4, "cursor": "pointer"},
         "encoding": {
@@ -83,13 +98,13 @@ def spec(rows: Sequence[dict[str, Any]], last: int) -> dict[str, Any]:
             "color": {
                 "field": "outcome",
                 "type": "nominal",
-                "legend": {"orient": "top", "title": None},
+                "legend": LEGEND,
                 "scale": {"domain": list(OUTCOMES), "range": [GREEN, RED, GREY]},
             },
             "shape": {
                 "field": "outcome",
                 "type": "nominal",
-                "legend": {"orient": "top", "title": None},
+                "legend": LEGEND,
                 "scale": {"domain": list(OUTCOMES), "range": ["circle", "cross", "triangle-up"]},
             },
             "size": {
@@ -101,3 +116,12 @@ def spec(rows: Sequence[dict[str, Any]], last: int) -> dict[str, Any]:
             "tooltip": [{"field": f, "type": "nominal"} for f in ("what", "interface", "outcome", "step")],
         },
     }
+
+
+def _floors(rows: Sequence[dict[str, Any]]) -> tuple[dict[str, float], float]:
+    """(the height at which each lane's heaps begin, the height of all), in marks."""
+    floors, height = {}, 0.0
+    for lane in LANES:
+        floors[lane] = height
+        height += max([1, *(r["stack"] + 1 for r in rows if r["lane"] == lane)]) + GAP
+    return floors, height

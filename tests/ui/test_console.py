@@ -20,6 +20,7 @@ from tests.ui.synthetic import EVERY, STEPS, TRICKY
 from ui.console import PAGES
 from ui.evolver import CARDS
 from ui.readers import MISSING, RunReader
+from ui.rollouts import GROUP_SORTS
 
 
 def said(app: AppTest) -> str:
@@ -254,6 +255,14 @@ def test_rollouts_are_sorted_as_asked(synthetic, open_page):
     found = [text for text in cells[cells["row"] == "score"]["text"] if text != "–"]
     assert found == sorted(found, reverse=True)
     assert len(found) == len(visit.scored)
+
+
+def test_groups_of_a_step_are_sorted_as_asked(synthetic, open_page):
+    for by, (column, ascending) in GROUP_SORTS.items():
+        table = open_page(synthetic.run.root, page="Rollouts", step="5", **{"groups-by": by}).dataframe[0].value
+        assert len(table) == 4
+        found = table[column].dropna()
+        assert found.is_monotonic_increasing if ascending else found.is_monotonic_decreasing
 
 
 def test_guidance_is_shown_apart_from_the_response(synthetic, open_page):
