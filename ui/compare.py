@@ -14,7 +14,7 @@ from ui.change import message_lines
 from ui.html import STYLE, h, html
 from ui.link import go
 from ui.readers import RunView
-from ui.series import shares_long, step_table, thinned
+from ui.series import heldout_table, shares_long, step_table, thinned
 from ui.sides import Side
 from ui.words import escaped, plain, score, signed
 
@@ -44,7 +44,8 @@ def draw(run: RunView, others: Mapping[str, Path], opens: Opens) -> None:
     if found is None:
         return
     first, second = found
-    st.markdown(f"**{escaped(first.name)}**, solid and diamonds, against **{escaped(second.name)}**, dashed and squares")
+    look = ("", "") if first.run is second.run else (", solid and ◆", ", dashed and ■")
+    st.markdown(f"**{escaped(first.name)}**{look[0]}, against **{escaped(second.name)}**{look[1]}")
     _numbers(first, second)
     _curves(first, second)
     _classes(first, second)
@@ -96,7 +97,7 @@ def _numbers(first: Side, second: Side) -> None:
         st.caption("No held-out tasks that both evaluated, so held-out scores are not compared.")
         return
     ruler, found, tasks = change
-    certain = "certain" if found.low > 0 or found.high < 0 else "not certain"
+    certain = "significant" if found.low > 0 or found.high < 0 else "not significant"
     st.markdown(
         f"Held-out {ruler}, task by task: B − A = **{signed(found.estimate)}** (95% interval {signed(found.low)} to "
         f"{signed(found.high)} over {tasks} shared tasks, {certain})."
@@ -110,14 +111,10 @@ def _curves(first: Side, second: Side) -> None:
         last = float(max(first.step, second.step))
         st.altair_chart(curves.two_sides(rewards, heldout, last), key="two-curves")
         return
-    rewards, heldout = sides.curves((first, first))
-    one_rewards = rewards.drop_duplicates(["step"]).assign(series="reward")
-    one_heldout = heldout.drop_duplicates(["step"])
-    one_heldout = one_heldout.assign(series=one_heldout["series"].str.removeprefix("A ").str.split(",").str[0])
-    last = float(max(sides.steps_of(first.run)))
-    chart = curves.two_sides(one_rewards, one_heldout, last)
+    table, heldout = thinned(step_table(first.run)), heldout_table(first.run)
+    last = float(max(*sides.steps_of(first.run), *heldout["step"]))
     marks = curves.step_marks([("A", first.step), ("B", second.step)])
-    st.altair_chart(alt.layer(chart, marks).properties(height=340), key="step-curves")
+    st.altair_chart(alt.layer(charts.score_curves(table, heldout, last), marks).properties(height=340), key="step-curves")
 
 
 def _classes(first: Side, second: Side) -> None:
@@ -134,7 +131,7 @@ def _classes(first: Side, second: Side) -> None:
         shares = shares_long(thinned(step_table(side.run)))
         if len(shares):
             place.caption(escaped(side.name))
-            picture = charts.class_areas(shares, sides.edit_marks(side, MOST_MARKS), float(side.step)).properties(height=260)
+            picture = charts.class_areas(shares, sides.edit_marks(side, MOST_MARKS), float(side.step)).properties(height=360)
             place.altair_chart(picture, key=f"areas-{side.letter}")
 
 

@@ -119,10 +119,10 @@ def guidance(table: pd.DataFrame, last: float) -> Picture:
 def guided_share(table: pd.DataFrame, last: float) -> Picture:
     """Share of groups in which some rollouts were guided."""
     data = long_form(table, {"groups": "groups with guided rollouts"})
-    y = alt.Y("value:Q", scale=UNIT, axis=alt.Axis(format="%"), title="share of groups")
+    y = alt.Y("value:Q", scale=UNIT, axis=alt.Axis(format="%"), title="groups with guided rollouts")
     area = alt.Chart(data).mark_area(color=BLUE, opacity=0.4, line={"color": BLUE}, interpolate="step-after")
     tips = ["step", alt.Tooltip("value:Q", format=".0%", title="groups with guided rollouts")]
-    return alt.layer(area.encode(steps_axis(last), y, tooltip=tips)).properties(height=180)
+    return alt.layer(area.encode(steps_axis(last), y, tooltip=tips)).properties(height=260)
 
 
 def two_sides(rewards: pd.DataFrame, heldout: pd.DataFrame, last: float) -> Picture:

@@ -62,9 +62,10 @@ def _coverage(run: RunView, last: float, width: int) -> None:
     now, total = table.iloc[-1], draws.task_count(run)
     floor = draws.floor_of(run)
     retired = f"Retired tasks stay eligible at the least weight {floor:g}." if floor else "Retired tasks are not eligible."
+    begun = "The first pass is under way. " if last + 1 < width else ""
     st.caption(
-        f"The last {width} steps drew as many groups as there are tasks ({total:,}); {share(now['window'])} of the eligible ones were among "
-        f"them, {share(now['ever'])} were drawn at all. {retired}"
+        f"One pass over {total:,} tasks takes {width} steps: {share(now['window'])} of the eligible ones were drawn in the last pass, "
+        f"{share(now['ever'])} at all. {begun}{retired}"
     )
     missed = draws.never_drawn(run)
     if missed:

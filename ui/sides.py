@@ -21,6 +21,8 @@ NUMBERS = {
     "entropy": ("entropy", "{:.3f}"),
     "KL": ("kl", "{:.3f}"),
 }
+SIGNS = {"A": "◆", "B": "■"}
+"""The shapes of ``ui.curves``."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def curves(sides: tuple[Side, Side]) -> tuple[pd.DataFrame, pd.DataFrame]:
             )
         )
         held = leading_ruler(heldout_table(side.run))
-        series = f"{side.letter} held-out {held['ruler'].iloc[0]}, {name}" if len(held) else ""
+        series = f"{SIGNS[side.letter]} {side.letter} held-out {held['ruler'].iloc[0]}, {name}" if len(held) else ""
         heldout.append(pd.DataFrame({"step": held["step"], "value": held["mean"], "side": side.letter, "series": series}))
     return pd.concat(rewards, ignore_index=True), pd.concat(heldout, ignore_index=True)
 

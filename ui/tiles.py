@@ -15,12 +15,13 @@ from ui.series import (
     mean_interval,
     step_table,
 )
-from ui.words import UNKNOWN, age, share
+from ui.words import UNKNOWN, age, share, signed
 
-TILE = 184
-"""Pixels; six tiles fit a laptop's width, and narrower windows wrap them."""
+TILE, WIDE = 184, 268
+"""Pixels; six tiles fit a laptop's width, and narrower windows wrap them. The wide one has room for an interval."""
 LEAST_CHANGE = 5e-4
 """A smaller change of a mean is drawn as none."""
+LEAST_COST = {"usd": 0.005, "tokens": 1.0}
 Good = Literal["normal", "inverse", "off"]
 
 
@@ -53,22 +54,40 @@ def _tile(label: str, value: str, below: str | None, about: str | None = None) -
     st.metric(label, value, below, delta_color="off", delta_arrow="off", border=True, width=TILE, help=about)
 
 
-def _changed(label: str, value: str, change: float, form: str, against: str, good: Good, about: str | None) -> None:
+def _changed(
+    label: str, value: str, change: float, form: str, against: str, good: Good, about: str | None, width: int = TILE
+) -> None:
     """A tile with its change; ``form`` of the value says how the change is written."""
-    said = f"{100 * change:+.0f} pts" if form.endswith("%}") else f"{change:+.3f}"
-    colour = good if abs(change) >= LEAST_CHANGE else "off"
-    st.metric(label, value, said, delta_color=colour, delta_description=against, border=True, width=TILE, help=about)
+    moved = abs(change) >= LEAST_CHANGE
+    said = points(change) if form.endswith("%}") else f"{change:+.3f}"
+    st.metric(
+        label,
+        value,
+        said if moved else "as before",
+        delta_color=good if moved else "off",
+        delta_arrow="auto" if moved else "off",
+        delta_description=against,
+        border=True,
+        width=width,
+        help=about,
+    )
+
+
+def points(change: float) -> str:
+    """A change of a share in percentage points, small ones with a decimal."""
+    return f"{100 * change:+.{0 if abs(change) >= 0.01 else 1}f} pts"
 
 
 def _window_tile(label: str, values: pd.Series, form: str, good: Good, about: str | None, spread: str = "") -> None:
     if not values.notna().any():
         _tile(label, UNKNOWN, "not recorded", about)
         return
-    now, before, width = against_window(values)
+    now, before, steps = against_window(values)
     if before is None:
-        _tile(label, form.format(now) + spread, "no step before", about)
+        _tile(label, form.format(now), "one step only", about)
     else:
-        _changed(label, form.format(now) + spread, now - before, form, f"vs {width} before", good, about)
+        width = WIDE if spread else TILE
+        _changed(label, form.format(now) + spread, now - before, form, f"vs {steps} before", good, about, width)
 
 
 def _reward_tile(rewards: pd.Series) -> None:
@@ -78,7 +97,7 @@ def _reward_tile(rewards: pd.Series) -> None:
         *_, width = against_window(known)
         found = mean_interval(known.iloc[-width:].tolist())
         if found is not None:
-            spread = f" ± {found.high - found.estimate:.3f}".replace("± 0.", "± .")
+            spread = f" ± {found.high - found.estimate:.3f}"
             about = f"Mean of the last {width} steps; ± is its 95% interval over steps (Student's t)."
     _window_tile("Reward", rewards, "{:.3f}", "normal", about, spread)
 
@@ -106,10 +125,10 @@ def _gap_tile(gaps: list[float | None], heldout: pd.DataFrame) -> None:
     if not gaps or gaps[-1] is None:
         _tile(label, UNKNOWN, "no evaluation after a step", about)
     elif len(gaps) < 2 or gaps[-2] is None:
-        _tile(label, f"{gaps[-1]:+.3f}", f"at step {heldout['step'].iloc[-1]}", about)
+        _tile(label, signed(gaps[-1], 3), f"at step {heldout['step'].iloc[-1]}", about)
     else:
         against = f"vs step {heldout['step'].iloc[-2]}"
-        _changed(label, f"{gaps[-1]:+.3f}", gaps[-1] - gaps[-2], "{:.3f}", against, "inverse", about)
+        _changed(label, signed(gaps[-1], 3), gaps[-1] - gaps[-2], "{:.3f}", against, "inverse", about)
 
 
 def amount(value: float, unit: str) -> str:
@@ -132,6 +151,7 @@ def _spend_tile(found: Spend | None, asks: bool) -> None:
         _tile("Spend", value, limit, about)
         return
     more = found.now - found.before
+    more = more if abs(more) >= LEAST_COST[found.unit] else 0.0
     change = ("+" if more >= 0 else "-") + amount(abs(more), found.unit)
     label = "Spend" if found.budget is None else f"Spend {limit}"
     st.metric(
@@ -149,7 +169,7 @@ def _spend_tile(found: Spend | None, asks: bool) -> None:
 
 def asks_models(run: RunView) -> bool:
     """Whether any role of the run has a model."""
-    return any(isinstance(role, dict) and role.get("model") for role in _sections(run.config))
+    return any("provider" in role and role.get("model") for role in _sections(run.config))
 
 
 def _sections(settings: dict) -> list[dict]:
