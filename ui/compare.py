@@ -14,7 +14,7 @@ from ui.change import message_lines
 from ui.html import STYLE, h, html
 from ui.link import go
 from ui.readers import RunView
-from ui.series import heldout_table, shares_long, step_table, thinned
+from ui.series import WINDOW, heldout_table, shares_long, step_table, thinned
 from ui.sides import Side
 from ui.words import escaped, plain, score, signed
 
@@ -36,9 +36,8 @@ def draw(run: RunView, others: Mapping[str, Path], opens: Opens) -> None:
     """Choose the two sides; then numbers, curves, classes, edits, prompts. ``others`` are the runs of the folder, by name."""
     others = {name: path for name, path in others.items() if name != run.name}
     left, right = st.columns([2, 5], vertical_alignment="bottom")
-    kind = left.segmented_control(
-        "Compare", KINDS, default=KINDS[0] if others else KINDS[1], required=True, key="compare", bind="query-params"
-    )
+    begin_with("compare", KINDS[0] if others else KINDS[1])
+    kind = left.segmented_control("Compare", KINDS, required=True, key="compare", bind="query-params")
     with right:
         found = _two_runs(run, others, opens) if kind == KINDS[0] else _two_steps(run)
     if found is None:
@@ -54,18 +53,29 @@ def draw(run: RunView, others: Mapping[str, Path], opens: Opens) -> None:
     _prompts(first, second)
 
 
+def begin_with(key: str, value: str | int) -> None:
+    """Choose for a widget that is yet to come, unless the URL does. It has no default of its own, so that the URL always tells what is
+    compared, also when the default has moved on."""
+    if key not in st.session_state and key not in st.query_params:
+        st.query_params[key] = str(value)
+        st.session_state[key] = value
+
+
 def _two_runs(run: RunView, others: Mapping[str, Path], opens: Opens) -> tuple[Side, Side] | None:
     if not others:
         st.info("There is no other run in this folder to compare with; compare two steps, or open a folder with several runs.")
         return None
-    name = st.selectbox("With the run", list(others), index=0, key="with", bind="query-params")
-    other = opens(others[name if name in others else next(iter(others))])
+    begin_with("with", next(iter(others)))
+    name = st.selectbox("With the run", list(others), index=None, placeholder="choose a run", key="with", bind="query-params")
+    if name is None:
+        return None
+    other = opens(others[name])
     last = [max(sides.steps_of(view), default=0) for view in (run, other)]
     for view, step in zip((run, other), last, strict=True):
         if not step:
             st.info(f"{escaped(view.name)} has no finished step yet, so there is nothing to compare.")
             return None
-    return Side("A", run, last[0]), Side("B", other, last[1])
+    return sides.pair((run, last[0]), (other, last[1]))
 
 
 def _two_steps(run: RunView) -> tuple[Side, Side] | None:
@@ -74,24 +84,23 @@ def _two_steps(run: RunView) -> tuple[Side, Side] | None:
         st.info("Two steps can be compared when two are finished.")
         return None
     left, right = st.columns(2)
-    width = max(1, min(10, len(steps) // 2))
-    chosen = [
-        place.number_input(label, steps[0], steps[-1], value, key=key, bind="query-params")
-        for place, label, value, key in ((left, "Step A", steps[width - 1], "first"), (right, "Step B", steps[-1], "second"))
-    ]
+    width = max(1, min(WINDOW, len(steps) // 2))
+    chosen = []
+    for place, label, usual, key in ((left, "Step A", steps[width - 1], "first"), (right, "Step B", steps[-1], "second")):
+        begin_with(key, usual)
+        asked = place.number_input(label, steps[0], steps[-1], None, 1, key=key, bind="query-params")
+        chosen.append(usual if asked is None else int(asked))
     if chosen[0] == chosen[1]:
         st.info("A and B are the same step: choose two.")
         return None
-    return Side("A", run, int(chosen[0])), Side("B", run, int(chosen[1]))
+    return sides.pair((run, chosen[0]), (run, chosen[1]))
 
 
 def _numbers(first: Side, second: Side) -> None:
     st.subheader("Numbers", anchor=False)
     st.dataframe(sides.facts(first, second), key="facts", hide_index=True)
-    widths = [len(side.window()) for side in (first, second)]
-    st.caption(
-        f"Means of the {widths[0]} steps up to A and the {widths[1]} steps up to B; held-out scores of the last evaluation by then."
-    )
+    means = "Numbers of the step itself" if first.width == 1 else f"Means of the {first.width} steps up to A and up to B"
+    st.caption(f"{means}; held-out scores of the last evaluation by then.")
     change = sides.heldout_change(first, second)
     if change is None:
         st.caption("No held-out tasks that both evaluated, so held-out scores are not compared.")

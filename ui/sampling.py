@@ -3,6 +3,7 @@
 import streamlit as st
 
 from ui import curves, draws
+from ui.drawing import counted
 from ui.draws import pass_width
 from ui.evolver import no_edits
 from ui.readers import RunView
@@ -91,7 +92,8 @@ def _guidance(run: RunView, last: float) -> None:
         st.caption(f"No task has guidance now; {said}. {no_edits(run) if not run.decisions else ''}")
         return
     hidden = sum(count > allowed for count in held.values()) if allowed is not None else 0
+    more = f" Of them {hidden:,} have more than may be shown now." if hidden else ""
     st.caption(
-        f"{len(held):,} tasks have guidance now, at most {max(held.values())} fields; {said}. Rollouts see the newest fields up to the ceiling"
-        + (f", so {hidden:,} tasks hold more than is shown." if hidden else ".")
+        f"Tasks with guidance now: {len(held):,}, with at most {counted(max(held.values()), 'field')}; {said}. Rollouts see the newest fields "
+        f"up to the ceiling.{more}"
     )

@@ -9,7 +9,7 @@ from memory.decision import Decision, Interval
 from memory.visit import PairShares, Visit
 from ui.pace import spend
 from ui.readers import RunView
-from ui.series import accepted_table, heldout_table, leading_ruler, mean_interval, step_table, thinned, window_width
+from ui.series import WINDOW, accepted_table, heldout_table, leading_ruler, mean_interval, step_table, thinned
 from ui.words import CLASSES, INTERFACES, OUTCOMES, UNKNOWN, operation, plain
 
 NUMBERS = {
@@ -32,6 +32,8 @@ class Side:
     letter: str
     run: RunView
     step: int
+    width: int = WINDOW
+    """Steps of a window."""
 
     @property
     def name(self) -> str:
@@ -41,7 +43,7 @@ class Side:
         """The steps whose means are compared: those of a window that ends here."""
         seen = step_table(self.run)
         seen = seen[seen.index <= self.step]
-        return seen.iloc[-window_width(seen["reward"].dropna()) :]
+        return seen.iloc[-self.width :]
 
     def decisions(self) -> list[Decision]:
         """Edits that were decided before this step was finished."""
@@ -54,6 +56,15 @@ class Side:
             return None
         before = rows[self.run.visits.steps[rows] < self.step]
         return self.run.visits.one(int(before[-1] if len(before) else rows[0]))
+
+
+def pair(first: tuple[RunView, int], second: tuple[RunView, int]) -> tuple[Side, Side]:
+    """The two sides, with windows of one width that neither reach back beyond the first step nor into each other."""
+    (run_a, step_a), (run_b, step_b) = first, second
+    seen = [sum(s <= step for s in steps_of(run)) for run, step in (first, second)]
+    apart = abs(step_a - step_b) if run_a is run_b else WINDOW
+    width = max(1, min(WINDOW, *seen, apart))
+    return Side("A", run_a, step_a, width), Side("B", run_b, step_b, width)
 
 
 def steps_of(run: RunView) -> list[int]:
@@ -95,6 +106,7 @@ def _row(name: str, values: list[Any], form: str) -> dict[str, str]:
         change = f"{100 * (known[1] - known[0]):+.1f} pts"
     else:
         change = form.replace(":", ":+").format(known[1] - known[0])
+    change = change if any(digit in change for digit in "123456789") or change == UNKNOWN else "0"
     return {"": name, "A": said[0], "B": said[1], "B − A": change.replace("-", "−")}
 
 

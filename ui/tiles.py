@@ -45,7 +45,12 @@ def draw_tiles(run: RunView) -> None:
                 _window_tile(
                     label, table[column], "{:.3f}", "off", "Of the policy's tokens, in nats." if column == "entropy" else None
                 )
-        _tile("Harness version", str(run.harness_version), f"{len(run.accepted)} of {len(run.decisions)} edits accepted")
+        _tile(
+            "Harness version",
+            str(run.harness_version),
+            f"{len(run.accepted):,} of {len(run.decisions):,} accepted",
+            "Edits of the evolver.",
+        )
         _spend_tile(spend(run), asks_models(run))
         _step_tiles(run, table)
 

@@ -91,7 +91,7 @@ def test_overview_shows_tiles_curves_classes_and_alerts(synthetic, open_page):
     assert tiles["Reward"][0].startswith(f"{now:.3f} ± ")
     assert tiles["Reward"][1] == f"{now - before:+.3f}"
     assert tiles["Held-out gold"] == ("0.740", "+0.200")
-    assert tiles["Harness version"] == ("4", "6 of 12 edits accepted")
+    assert tiles["Harness version"] == ("4", "6 of 12 accepted")
     assert tiles["Step"] == (f"{STEPS}", f"of {STEPS}, 100% done")
     assert {"Flat groups", "Unscored"} <= tiles.keys()
     assert len(charts(app)) == 2
