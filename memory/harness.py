@@ -38,6 +38,15 @@ class TaskHarness(Noun):
         return next((c for c in self.rubric if c.id == criterion_id), None)
 
 
+def guidance_ceiling(step: int, steps: int, max_fields: int, until: float) -> int:
+    """Guidance fields that may be shown for a task at ``step`` (0-based) of ``steps``: falls from ``max_fields`` to 0 at the share
+    ``until`` of training, linearly, by whole fields, and stays 0 from then on."""
+    done = step / steps
+    if done >= until:
+        return 0
+    return max(1, round(max_fields * (1 - done / until))) if max_fields else 0
+
+
 class Harness(Noun):
     """All edited tasks at one version. Versions count up by one for every round that accepted something."""
 

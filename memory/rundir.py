@@ -1,6 +1,7 @@
 """The run directory: where everything of a run lies, and the lock that gives it one owner.
 
 config.yaml     resolved configuration               tasks.jsonl     the training tasks as they were brought, with c_0
+defaults.yaml   what each setting is by default, as of this run's version
 journal.jsonl   the truth (``memory.journal``)       metrics.jsonl   one line per step
 rollouts/       one JSONL per step or rehearsal      checkpoints/    trainer state and the state of the co-evolution
 index/          Chroma, derived from the journal, or index.id, its name on a server
@@ -37,6 +38,7 @@ class RunDir:
     def __init__(self, root: str | Path):
         self.root = Path(root)
         self.config = self.root / "config.yaml"
+        self.defaults = self.root / "defaults.yaml"
         self.tasks = self.root / "tasks.jsonl"
         self.journal = self.root / "journal.jsonl"
         self.metrics = self.root / "metrics.jsonl"

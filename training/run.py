@@ -122,7 +122,8 @@ def start_directory(directory: RunDir, config: RunConfig, resume: bool, world_si
         if is_main():
             rewind_run(directory, found[1] if found else None)
     elif is_main():
-        write_atomic(directory.config, yaml.safe_dump(config.model_dump(mode="json"), allow_unicode=True, sort_keys=False))
+        for path, settings in ((directory.defaults, RunConfig()), (directory.config, config)):
+            write_atomic(path, yaml.safe_dump(settings.model_dump(mode="json"), allow_unicode=True, sort_keys=False))
     return (str(found[0]) if found else None), resume
 
 

@@ -7,15 +7,16 @@ Every page is a function of a ``RunView``. What is looked at stands in the URL: 
 
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import streamlit as st
 
-from ui import evolver, overview, rollouts, runs, tasks
+from ui import compare, config, evolver, overview, rollouts, runs, sampling, tasks, tiles
 from ui.link import go
 from ui.readers import RunReader, run_folders
 
-PAGES = ("Runs", "Overview", "Evolver", "Tasks", "Rollouts")
+PAGES = ("Runs", "Overview", "Evolver", "Tasks", "Rollouts", "Sampling", "Compare", "Config")
 REFRESH_SECONDS = 5
 OPEN_READERS = 64
 DEMO = Path(__file__).with_name("demo")  # a small finished run of the laboratory (make demo); a bare text here would be drawn
@@ -49,13 +50,20 @@ def main(folder: Path) -> None:
     if page in (None, "Runs"):
         runs.draw([reader(path).refresh() for path in found.values()], time.time())
     elif run is not None:
-        draw_run(page, reader(found[run]))
+        draw_run(page, reader(found[run]), found)
 
 
-DRAW = {"Overview": overview.draw, "Evolver": evolver.draw, "Tasks": tasks.draw, "Rollouts": rollouts.draw}
+DRAW = {
+    "Overview": overview.draw,
+    "Evolver": evolver.draw,
+    "Tasks": tasks.draw,
+    "Rollouts": rollouts.draw,
+    "Sampling": sampling.draw,
+    "Config": config.draw,
+}
 
 
-def draw_run(page: str, source: RunReader) -> None:
+def draw_run(page: str, source: RunReader, found: Mapping[str, Path]) -> None:
     """One page of one run, under a line that says how the run is doing and refreshes by itself."""
     run = source.refresh()
     live = run.heartbeat is not None and not run.heartbeat.ended
@@ -66,10 +74,13 @@ def draw_run(page: str, source: RunReader) -> None:
         now = source.refresh()
         runs.draw_state(now, time.time())
         if page == "Overview":
-            overview.draw_tiles(now)
+            tiles.draw_tiles(now)
 
     state()
-    DRAW[page](run)
+    if page == "Compare":
+        compare.draw(run, found, lambda path: reader(path).refresh())
+    else:
+        DRAW[page](run)
 
 
 if __name__ == "__main__":

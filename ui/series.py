@@ -1,14 +1,19 @@
 """From a ``RunView`` to tables that charts and tiles draw: one row per step, per evaluation, per visit."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
+from memory.decision import Interval
 from memory.visit import Visit
 from ui.readers import RunView
 from ui.words import CLASSES
 
+WINDOW = 10
+"""Steps whose mean a tile shows."""
 MOST_POINTS = 400
 """Steps that a curve shows; longer runs are averaged over neighbouring steps."""
 COLUMNS = {
@@ -57,6 +62,8 @@ def _step_row(visits: list[Visit]) -> dict[str, float | None]:
         "reward": _mean(scored),
         "flat": _mean([float(is_flat(v)) for v in visits]),
         "unscored": 1 - len(scored) / len(scores) if scores else None,
+        "clipped": sum(v.clipped for v in visits) / len(scores) if scores else None,
+        "guided share": sum(g for v in visits for g in v.guided) / len(scores) if scores else None,
         "version": float(max(v.harness_version for v in visits)),
     }
     for name, guided in (("plain", False), ("guided", True)):
@@ -102,13 +109,38 @@ def leading_ruler(heldout: pd.DataFrame) -> pd.DataFrame:
     return heldout[heldout["ruler"] == ruler]
 
 
+def window_width(known: pd.Series) -> int:
+    """Steps of a window: ``WINDOW``, or half of what there is."""
+    return max(1, min(WINDOW, len(known) // 2))
+
+
 def against_window(values: pd.Series) -> tuple[float, float | None, int]:
     """(mean of the last window, mean of the window before or None, steps in a window) of a column with at least one value."""
     known = values.dropna()
-    width = max(1, min(10, len(known) // 2))
+    width = window_width(known)
     now = float(known.iloc[-width:].mean())
     before = known.iloc[-2 * width : -width]
     return now, float(before.mean()) if len(before) == width else None, width
+
+
+def mean_interval(values: Sequence[float]) -> Interval | None:
+    """The mean with its 95% interval by Student's t; None of less than two values, which tell no spread."""
+    data = np.asarray(values, dtype=float)
+    if len(data) < 2:
+        return None
+    half = float(stdtrit(len(data) - 1, 0.975) * data.std(ddof=1) / np.sqrt(len(data)))
+    mean = float(data.mean())
+    return Interval(estimate=mean, low=mean - half, high=mean + half)
+
+
+def gap_to_training(table: pd.DataFrame, heldout: pd.DataFrame) -> list[float | None]:
+    """Per row of ``heldout``: mean training reward of the window that ends with its step, less the held-out mean."""
+    rewards = table["reward"].dropna()
+    gaps: list[float | None] = []
+    for step, mean in zip(heldout["step"], heldout["mean"], strict=True):
+        seen = rewards[rewards.index <= step]
+        gaps.append(float(seen.iloc[-window_width(rewards) :].mean()) - mean if len(seen) else None)
+    return gaps
 
 
 def shares_long(table: pd.DataFrame) -> pd.DataFrame:
@@ -124,13 +156,14 @@ def shares_long(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def accepted_table(run: RunView, task_id: str | None = None) -> pd.DataFrame:
-    """One row per step and interface with accepted edits: step, interface, count, what was done."""
-    found: dict[tuple[int, str], Counter[str]] = {}
+def accepted_table(run: RunView, task_id: str | None = None, stretch: int = 1) -> pd.DataFrame:
+    """One row per ``stretch`` of steps and interface with accepted edits: step in its middle, interface, count, what was done."""
+    found: dict[tuple[float, str], Counter[str]] = {}
     for remembered in run.accepted:
         edit = remembered.decision.edit
         if task_id is None or edit.task_id == task_id:
-            found.setdefault((remembered.decision.step, edit.interface), Counter())[edit.operation.op] += 1
+            middle = remembered.decision.step // stretch * stretch + (stretch - 1) / 2
+            found.setdefault((middle, edit.interface), Counter())[edit.operation.op] += 1
     rows = [
         (step, interface, operations.total(), ", ".join(f"{n} {op}" for op, n in operations.items()))
         for (step, interface), operations in sorted(found.items())

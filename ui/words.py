@@ -37,8 +37,8 @@ def share(value: float | None) -> str:
     return UNKNOWN if value is None or value != value else f"{value:.0%}"
 
 
-def signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
+def signed(value: float, digits: int = 2) -> str:
+    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 def score(value: float | None) -> str:

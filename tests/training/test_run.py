@@ -55,6 +55,7 @@ def test_a_run_leaves_everything_it_promises(finished):
     directory, done = finished
     for name in (
         "config.yaml",
+        "defaults.yaml",
         "journal.jsonl",
         "metrics.jsonl",
         "report.md",

@@ -8,6 +8,7 @@ import random
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -36,6 +37,25 @@ from memory.task import Criterion, Message, Task, Verdict
 from memory.visit import PairOrder, PairShares, Rollout, Visit
 
 STEPS, EVERY, GROUP = 24, 4, 6
+COST = 0.05
+"""USD that the judge costs a step."""
+JUDGE = {"provider": "openai", "model": "judge-1", "base_url": "https://me:hunter2@judge.example/v1", "api_key_env": "JUDGE_KEY"}
+CONFIG: dict[str, Any] = {
+    "tasks": {"train": ["tasks-of-the-user.jsonl"], "heldout": []},
+    "train": {"steps": STEPS, "trl": {"hub_token": "hf-secret"}},
+    "sampling": {"levels": [0.5, 1.0, 2.0], "floor": 0.05},
+    "guidance": {"max_fields": 2, "until": 0.8},
+    "judge": JUDGE,
+    "evolver": {"enabled": True, "every": EVERY},
+    "budget": {"usd": 5.0},
+}
+DEFAULTS: dict[str, Any] = {
+    **CONFIG,
+    "train": {"steps": 120, "trl": {}},
+    "judge": {"provider": "heuristic", "model": None, "base_url": None, "api_key_env": "OPENAI_API_KEY"},
+    "evolver": {"enabled": True, "every": 10},
+    "budget": {"usd": None},
+}
 TRICKY = "# not a heading <script>alert('x')</script> **not bold** 发烧时多喝水 $x$ :red[not red]"
 """Model text that must show as it is."""
 
@@ -93,12 +113,10 @@ class SyntheticRun:
         self.journal.append(0, RunRecord(seed=0))
 
     def write(self, beat_age: float = 5.0, phase: str = "update") -> "SyntheticRun":
-        config = {
-            "tasks": {"train": ["tasks-of-the-user.jsonl"], "heldout": []},
-            "train": {"steps": self.steps},
-            "evolver": {"enabled": True, "every": EVERY},
-        }
-        self.run.config.write_text(yaml.safe_dump(config))
+        self.run.config.write_text(yaml.safe_dump({**CONFIG, "train": {**CONFIG["train"], "steps": self.steps}}))
+        self.run.defaults.write_text(yaml.safe_dump(DEFAULTS))
+        spent = {"requests": self.steps, "prompt_tokens": 1000 * self.steps, "completion_tokens": 0, "usd": COST * self.steps}
+        self.run.usage.write_text(json.dumps({"judge": spent}))
         self.evaluate(0)
         for step in range(self.steps):
             if step and step % EVERY == 0:
@@ -139,14 +157,19 @@ class SyntheticRun:
             "reward/plain": reward - 0.01,
             "frac_reward_zero_std": sum(len(set(v.scored)) == 1 for v in visits) / 4,
             "rollouts/unscored": 1 - len(scores) / (4 * GROUP),
+            "completions/clipped_ratio": sum(v.clipped for v in visits) / (4 * GROUP),
+            "rollouts/guided": sum(g for v in visits for g in v.guided) / (4 * GROUP),
+            "entropy": 1.2 - 0.02 * step,
             "harness/version": float(self.harness.version),
         }
         if any(any(v.guided) for v in visits):
             metrics["reward/guided"] = reward + 0.08
         for name in ("blind", "saturated", "spurious", "agree"):
             metrics[f"pairs/{name}"] = sum(getattr(v.shares, name) * v.shares.pairs for v in visits) / pairs
+        seconds = {"step_time": 2.0, "rollout": 2.0 * (step + 1), "evolve": 9.0 * (step // EVERY)}
+        usage = {"usage/judge/usd": COST * (step + 1), "usage/judge/prompt_tokens": 1000.0 * (step + 1)}
         with open(self.run.metrics, "a") as file:
-            file.write(json.dumps({"step": step + 1, "metrics": metrics, "seconds": {"rollout": 1.0}}) + "\n")
+            file.write(json.dumps({"step": step + 1, "metrics": metrics, "seconds": seconds, "usage": usage}) + "\n")
 
     def measured_on(self, step: int, edit_id: str) -> tuple[str, ...]:
         """Fresh rollouts of the frozen policy, in a file of their own."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from memory.harness import GuidanceField
+from memory.harness import GuidanceField, guidance_ceiling
 from memory.task import Message
 from training.config import GuidanceSettings
 
@@ -26,12 +26,9 @@ def mount(messages: Sequence[Message], guidance: str | None) -> tuple[Message, .
 
 
 def ceiling_at(step: int, steps: int, settings: GuidanceSettings) -> int:
-    """Fields a task may have at ``step`` (0-based) of ``steps``: falls from ``max_fields`` to 0 at ``until``, linearly, by whole
-    fields, and stays 0 from then on. The decay follows the finding that static guidance trades blind groups for saturated ones."""
-    done = step / steps
-    if done >= settings.until:
-        return 0
-    return max(1, round(settings.max_fields * (1 - done / settings.until))) if settings.max_fields else 0
+    """Fields of a task that may be shown at ``step`` (0-based) of ``steps``. The decay follows the finding that static guidance
+    trades blind groups for saturated ones."""
+    return guidance_ceiling(step, steps, settings.max_fields, settings.until)
 
 
 def guided_count(group_size: int, settings: GuidanceSettings) -> int:
