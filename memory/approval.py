@@ -39,8 +39,8 @@ class Answer(Noun):
 
     @field_validator("note")
     @classmethod
-    def _is_text(cls, note: str) -> str:
-        return note.encode("utf-8", "replace").decode("utf-8").strip()
+    def _stripped(cls, note: str) -> str:
+        return note.strip()
 
     @model_validator(mode="after")
     def _says_something(self) -> "Answer":
