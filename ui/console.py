@@ -9,11 +9,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui import evolver, overview, rollouts, runs, tasks
+from ui import evolver, overview, recall, rollouts, runs, tasks
 from ui.link import go
 from ui.readers import RunReader, run_folders
 
-PAGES = ("Runs", "Overview", "Evolver", "Tasks", "Rollouts")
+PAGES = ("Runs", "Overview", "Evolver", "Tasks", "Rollouts", "Memory")
 REFRESH_SECONDS = 5
 OPEN_READERS = 64
 
@@ -47,7 +47,7 @@ def main(folder: Path) -> None:
         draw_run(page, reader(found[run]))
 
 
-DRAW = {"Overview": overview.draw, "Evolver": evolver.draw, "Tasks": tasks.draw, "Rollouts": rollouts.draw}
+DRAW = {"Overview": overview.draw, "Evolver": evolver.draw, "Tasks": tasks.draw, "Rollouts": rollouts.draw, "Memory": recall.draw}
 
 
 def draw_run(page: str, source: RunReader) -> None:

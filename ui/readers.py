@@ -99,6 +99,8 @@ class RunView:
     troubles: dict[str, str] = field(default_factory=dict)
     tables: dict[tuple[int, int], Any] = field(default_factory=dict)
     """The step table that ``ui.series`` has made, by how much had been read."""
+    meaning: Any = None
+    """What ``ui.meaning`` has embedded so far."""
 
     @property
     def name(self) -> str:
