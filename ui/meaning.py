@@ -37,7 +37,7 @@ SHOWN = {
 }
 """What a visit with this largest class showed."""
 SITUATIONS = (*CLASSES, NO_PAIRS)
-Kind = Literal["edit", "visits"]
+Kind = Literal["edits", "visits"]
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Asked:
             )
         decision = record.decision
         return (
-            (not self.kinds or "edit" in self.kinds)
+            (not self.kinds or "edits" in self.kinds)
             and (not self.classes or decision.edit.claim.pair_class in self.classes)
             and (not self.interfaces or decision.edit.interface in self.interfaces)
             and (not self.outcomes or decision.outcome in self.outcomes)

@@ -7,15 +7,15 @@ import streamlit as st
 from memory.edit import Interface
 from ui.drawing import counted
 from ui.link import go
-from ui.meaning import SITUATIONS, Asked, Hit, Meaning, Situation, line, own_embedding
-from ui.readers import Remembered, RunView
+from ui.meaning import SITUATIONS, Asked, Hit, Kind, Meaning, Situation, line, own_embedding
+from ui.readers import MANY, Remembered, RunView
 from ui.words import INTERFACES, OUTCOME_SIGNS, OUTCOMES, escaped
 
 MOST_FOUND = 200
 ON_A_PAGE = 20
 LONGEST_LINE = 320
 """Characters of a record that are shown."""
-KINDS = {"edit": "Edits", "visits": "Visits"}
+KINDS: tuple[Kind, ...] = ("edits", "visits")
 
 
 def draw(run: RunView) -> None:
@@ -46,9 +46,7 @@ def ask(run: RunView) -> Asked:
         "Search by meaning", key="q", bind="query-params", placeholder="what failed, what was tried, a criterion"
     )
     first, second, third = st.columns([3, 4, 3])
-    kinds = first.segmented_control(
-        "Records", list(KINDS), format_func=KINDS.__getitem__, selection_mode="multi", key="kind", bind="query-params"
-    )
+    kinds = first.segmented_control("Records", KINDS, selection_mode="multi", key="kind", bind="query-params")
     classes = second.segmented_control(
         "Failure class", SITUATIONS, selection_mode="multi", key="failure", bind="query-params", wrap=True
     )
@@ -73,7 +71,7 @@ def ask(run: RunView) -> Asked:
 
 def build(run: RunView, meaning: Meaning) -> None:
     """Take in what has come since; the first time of a long run this shows how far it is."""
-    bar = None
+    bar = st.progress(0.0, "Reading the numbers of the visits") if run.visits.unfilled > MANY else None
     with closing(meaning.take(run)) as steps:
         for done, total in steps:
             if done == total:

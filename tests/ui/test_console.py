@@ -301,6 +301,7 @@ def test_an_empty_run_is_said_to_be_empty(tmp_path, open_page, page):
         "Evolver": f"No edits yet: the first round comes at step {EVERY}.",
         "Tasks": "No tasks yet",
         "Rollouts": "No rollouts yet",
+        "Memory": "Nothing to remember yet",
     }[page]
     assert expected in said(app)
 
