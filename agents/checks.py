@@ -81,8 +81,9 @@ def without_history(edit: Edit, case: CaseFile) -> TaskHarness:
 
 
 def rejected(case: CaseFile) -> list[Decision]:
-    """The decisions on this task that speak against trying the same again."""
-    return [d for d in case.not_accepted() if not (d.outcome == "inconclusive" and d.sentence.startswith(HELD_BACK))]
+    """The decisions on this task that speak against trying the same again. That nobody answered for an edit does not."""
+    found = [d for d in case.not_accepted() if not (d.outcome == "inconclusive" and d.sentence.startswith(HELD_BACK))]
+    return [d for d in found if d.approval is None or d.approval.by == "person"]
 
 
 def points_range(task: Task) -> tuple[float, float]:
@@ -102,8 +103,8 @@ def _refuse_unknown(edit: Edit, case: CaseFile) -> None:
 
 def _refuse_duplicate(edit: Edit, case: CaseFile) -> None:
     for decision in rejected(case):
-        # A level that was refused at an earlier visit may be asked for again: the policy has changed since.
-        if edit.interface == "p" and decision not in case.tried:
+        # A level that was refused at an earlier visit may be asked for again: the policy has changed since, but not a person's mind.
+        if edit.interface == "p" and decision not in case.tried and decision.approval is None:
             continue
         if near_duplicate(edit, decision.edit):
             raise Refused(f"near-duplicate of the {decision.outcome} edit '{decision.edit.id}'")

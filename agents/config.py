@@ -88,6 +88,13 @@ class EvolverConfig(BaseModel):
     memory; the first round then comes before the first step. 0: none."""
     budget: EvolverBudget = Field(default_factory=EvolverBudget)
     """What evolving may spend, per round and over the run."""
+    approval: Literal["none", "human"] = "none"
+    """`human`: an edit that the critic has accepted waits for a person before it is applied. What the critic has not accepted is not
+    asked about: nobody can apply it."""
+    approval_timeout: float = Field(default=3600.0, gt=0, allow_inf_nan=False)
+    """Seconds that a round waits for answers; a resume begins to wait anew."""
+    approval_default: Literal["accept", "reject"] = "reject"
+    """What happens to an edit that nobody has answered in time."""
     scopes: tuple[Literal["last", "window", "cross_task"], ...] = ("last", "window", "cross_task")
     """What is recalled from memory."""
     window: int = Field(default=4, ge=1)

@@ -65,8 +65,18 @@ class Measurement(Noun):
     rollout_ids: tuple[str, ...] = ()
 
 
+class Approval(Noun):
+    """What was said of an edit that the critic had accepted and that waited for a person (``evolver.approval``): by the person, or by
+    the configured default when nobody answered in time."""
+
+    granted: bool
+    by: Literal["person", "default"]
+    notes: tuple[str, ...] = ()
+
+
 class Decision(Noun):
-    """The critic's word on one edit, with a sentence that says why. ``measurement`` is None when no rollout was spent."""
+    """The critic's word on one edit, with a sentence that says why. ``measurement`` is None when no rollout was spent; ``approval`` is
+    None when no person was asked. An edit that the critic accepted and a person did not is rejected."""
 
     edit: Edit
     step: int
@@ -75,6 +85,7 @@ class Decision(Noun):
     sentence: str
     measurement: Measurement | None = None
     revision: int = 0
+    approval: Approval | None = None
 
 
 class Probe(Noun):

@@ -8,6 +8,7 @@ index/          Chroma, derived from the journal, or index.id, its name on a ser
 rounds.sqlite   the round under way                  heartbeat.json  phase and step, for the console
 verdicts.sqlite what models said of responses, so that nothing is asked twice (one more file per further process)
 usage.json      what the models have cost, by role
+waiting.json    edits that wait for a person         inbox.jsonl     what people answered; the run only reads it
 report.md, report.png, harness.yaml, policy/         at the end
 """
 
@@ -48,6 +49,8 @@ class RunDir:
         self.rounds = self.root / "rounds.sqlite"
         self.heartbeat = self.root / "heartbeat.json"
         self.usage = self.root / "usage.json"
+        self.waiting = self.root / "waiting.json"
+        self.inbox = self.root / "inbox.jsonl"
         self.discarded = self.root / "discarded"
         self.harness = self.root / "harness.yaml"
         self.policy = self.root / "policy"

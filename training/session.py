@@ -128,9 +128,9 @@ def grpo_config(config: RunConfig, run: RunDir):
         "disable_tqdm": True,
         "shuffle_dataset": False,
         "dataloader_pin_memory": torch.cuda.is_available(),
-        # Other ranks wait at a collective while rank 0 runs the evolver or one of them pauses (open-r1#620: the watchdog kills them
-        # otherwise).
-        "ddp_timeout": int(3600 * (6 + config.reward.max_pause)),
+        # Other ranks wait at a collective while rank 0 runs the evolver, edits wait for a person or a rank pauses (open-r1#620: the
+        # watchdog kills them otherwise).
+        "ddp_timeout": int(3600 * (6 + config.reward.max_pause) + held_seconds(config)),
         "model_init_kwargs": {"dtype": policy.dtype, "revision": policy.revision},
         "chat_template_kwargs": policy.chat_template_kwargs or None,
         "use_vllm": policy.vllm,
@@ -150,6 +150,11 @@ def grpo_config(config: RunConfig, run: RunDir):
         return GRPOConfig(**arguments, **train.trl)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"train.trl or train: TRL refuses the arguments: {error}") from error
+
+
+def held_seconds(config: RunConfig) -> float:
+    """How long a round may wait for a person."""
+    return config.evolver.approval_timeout if config.evolver.approval == "human" else 0.0
 
 
 def peft_config(config: RunConfig):
@@ -283,6 +288,7 @@ class Session:
         from agents.critic import Critic
         from agents.evolver import HarnessEvolver
         from agents.tool import evolver_tool
+        from training.loop.approval import Hold
         from training.loop.rehearsal import FrozenPolicyRehearsal
         from training.loop.round import EvolverRound
         from training.loop.spending import ROLES, Spending
@@ -302,7 +308,9 @@ class Session:
             open_checkpoints(self.run.rounds),
             spending.reached,
         )
-        return EvolverRound(self.config, memory, evolver, evolver_tool(evolver), rehearsal, spending, self.progress)
+        asking = settings.approval == "human"
+        hold = Hold(settings, self.run, self.progress, lambda: self.patience.stop()) if asking else None
+        return EvolverRound(self.config, memory, evolver, evolver_tool(evolver), rehearsal, spending, self.progress, hold)
 
     def close(self) -> None:
         """End model calls in flight and leave the memory clean."""

@@ -11,7 +11,7 @@ from ui.change import Parts, sides
 from ui.drawing import counted
 from ui.html import h
 from ui.readers import Remembered, RunView
-from ui.words import INTERFACES, OUTCOME_SIGNS, UNKNOWN, operation, share, signed
+from ui.words import INTERFACES, OUTCOME_SIGNS, UNKNOWN, operation, said_of, share, signed
 
 QUOTED_IDS = 5
 """Evidence and memories that are named one by one before they fold away."""
@@ -29,6 +29,7 @@ def card(run: RunView, remembered: Remembered) -> ET.Element:
         "article",
         _header(decision),
         h("p", decision.sentence, class_="sentence"),
+        *(h("p", h("b", "Note: "), note) for note in later_notes(run, decision)),
         h("div", h("section", pictures), h("section", why), class_="columns"),
         h("h4", "The change"),
         diff(sides(decision.edit, run.entry_before(remembered))),
@@ -47,9 +48,18 @@ def _header(decision: Decision) -> ET.Element:
         "header",
         h("span", INTERFACES[edit.interface], class_=f"badge {edit.interface}"),
         h("span", f"{OUTCOME_SIGNS[decision.outcome]} {decision.outcome}", class_=f"badge {decision.outcome}"),
+        h("span", said_of(decision.approval), class_=f"badge {decision.outcome}") if decision.approval else None,
         h("b", f"{operation(edit.operation.op)} on {edit.task_id}{extra}"),
         h("span", " · ".join(meta), class_="meta"),
     )
+
+
+def later_notes(run: RunView, decision: Decision) -> list[str]:
+    """Notes that a person left on an edit after it was decided."""
+    known = decision.approval.notes if decision.approval else None
+    if known is None:
+        return []
+    return [a.note for a in run.answers if a.edit_id == decision.edit.id and a.note and a.note not in known]
 
 
 def _measured(run: RunView, decision: Decision) -> list[ET.Element | None]:

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui import compare, config, evolver, overview, rollouts, runs, sampling, tasks, tiles
+from ui import compare, config, evolver, overview, recall, rollouts, runs, sampling, tasks, tiles
 from ui.link import go
 from ui.readers import RunReader, run_folders
 
-PAGES = ("Runs", "Overview", "Evolver", "Tasks", "Rollouts", "Sampling", "Compare", "Config")
+PAGES = ("Runs", "Overview", "Evolver", "Tasks", "Rollouts", "Sampling", "Memory", "Compare", "Config")
 REFRESH_SECONDS = 5
 OPEN_READERS = 64
 DEMO = Path(__file__).with_name("demo")  # a small finished run of the laboratory (make demo); a bare text here would be drawn
@@ -59,6 +59,7 @@ DRAW = {
     "Tasks": tasks.draw,
     "Rollouts": rollouts.draw,
     "Sampling": sampling.draw,
+    "Memory": recall.draw,
     "Config": config.draw,
 }
 

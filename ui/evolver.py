@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from memory.decision import Decision
-from ui import timeline
+from ui import approval, timeline
 from ui.card import card, evidence_ids
 from ui.html import STYLE, html
 from ui.link import go
@@ -49,6 +49,7 @@ def words_of(run: RunView, decision: Decision) -> str:
 
 def draw(run: RunView) -> None:
     """Filters and the cards they leave; ``edit`` in the URL leaves one."""
+    approval.draw(run)
     if not run.decisions:
         st.info(no_edits(run))
         return

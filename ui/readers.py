@@ -16,8 +16,9 @@ from typing import Any
 
 import yaml
 
+from memory.approval import Answer, Waiting, read_inbox, read_waiting
 from memory.decision import Attribution, Decision, Hindsight
-from memory.errors import JournalError
+from memory.errors import JournalError, RunDirError
 from memory.harness import Harness, TaskHarness
 from memory.journal import AlertRecord, Entry, EvaluationRecord, HarnessRecord, RoundRecord, RunRecord, read_lines
 from memory.rundir import RunDir
@@ -92,9 +93,14 @@ class RunView:
     heartbeat: Heartbeat | None = None
     tasks: dict[str, Any] = field(default_factory=dict)
     usage: dict[str, dict[str, float]] = field(default_factory=dict)
+    waiting: Waiting | None = None
+    answers: list[Answer] = field(default_factory=list)
+    """What people have answered to edits that wait or waited."""
     troubles: dict[str, str] = field(default_factory=dict)
     tables: dict[tuple[int, int], Any] = field(default_factory=dict)
     """The step table that ``ui.series`` has made, by how much had been read."""
+    meaning: Any = None
+    """What ``ui.meaning`` has embedded so far."""
 
     @property
     def name(self) -> str:
@@ -190,6 +196,7 @@ class RunReader:
             ):
                 self._guarded(path, read)
             self._read_usage()
+            self._read_waiting()
             if self.view.visits.unfilled > MANY:
                 beside = threading.Timer(REST, self.view.visits.fill)
                 beside.daemon = True
@@ -247,6 +254,16 @@ class RunReader:
             }
         except (OSError, ValueError, AttributeError):
             self.view.usage = {}
+
+    def _read_waiting(self) -> None:
+        """Edits that wait for a person and what was answered; most runs have neither file."""
+        self.view.troubles.pop(self.run.waiting.name, None)
+        try:
+            self.view.waiting = read_waiting(self.run.waiting)
+        except RunDirError as error:
+            self.view.waiting = None
+            self.view.troubles[self.run.waiting.name] = f"{one_line(error, self.run.waiting)}."
+        self.view.answers, _ = read_inbox(self.run.inbox)
 
     def _read_metrics(self) -> None:
         offset = self._metrics.offset

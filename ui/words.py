@@ -2,6 +2,8 @@
 
 import re
 
+from memory.decision import Approval
+
 INTERFACES = {"p": "p task sampling", "g": "g rollout guidance", "c": "c rubric criteria"}
 INTERFACE_COLOURS = {"p": "violet", "g": "blue", "c": "orange"}
 OUTCOMES = ("accepted", "rejected", "inconclusive")
@@ -43,6 +45,13 @@ def signed(value: float, digits: int = 2) -> str:
 
 def score(value: float | None) -> str:
     return "unscored" if value is None else f"{value:.3f}"
+
+
+def said_of(approval: Approval) -> str:
+    """Who had the last word on an edit that waited for a person, and which."""
+    if approval.by == "default":
+        return f"{'accepted' if approval.granted else 'rejected'} by default, without an answer"
+    return f"{'approved' if approval.granted else 'rejected'} by a person"
 
 
 def operation(op: str) -> str:

@@ -314,6 +314,7 @@ def test_an_empty_run_is_said_to_be_empty(tmp_path, open_page, page):
         "Sampling": "No tasks were drawn yet",
         "Compare": "two steps can be compared when two are finished",
         "Config": "defaults.yaml is not here",
+        "Memory": "Nothing to remember yet",
     }[page]
     assert expected.lower() in said(app).lower()
 

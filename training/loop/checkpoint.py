@@ -17,7 +17,10 @@ from training.loop.coevolution import CoEvolution
 
 MARKER = "harnessrl.json"
 SCHEMA = 2
-FREE_TO_CHANGE = {"checkpoint", "evaluation", "train.report_to", "limits", "budget", "reward.retry_every", "reward.max_pause"}
+FREE_TO_CHANGE = {
+    "checkpoint", "evaluation", "train.report_to", "limits", "budget", "reward.retry_every", "reward.max_pause",
+    "evolver.approval_timeout",
+}  # fmt: skip
 """Settings that may differ on resume: they change what is written, not what is learned."""
 ENDPOINT_FIELDS = {"base_url", "api_key_env", "timeout", "deadline", "retries", "price"}
 """Where and how patiently a model is asked may change; which model and how it answers may not."""

@@ -74,10 +74,10 @@ class Progress:
         self.seconds[target] += seconds
 
     @contextmanager
-    def paused(self, reason: str) -> Iterator[None]:
-        """The phase ``paused``, with its reason for who reads the heartbeat."""
+    def paused(self, reason: str, name: str = "paused") -> Iterator[None]:
+        """The phase ``paused``, or another that waits, with its reason for who reads the heartbeat."""
         self._reason = reason
-        with self.phase("paused"):
+        with self.phase(name):
             try:
                 yield
             finally:

@@ -1,4 +1,5 @@
-"""One co-evolution round: flag tasks, call the evolver tool and wait, apply what was accepted, record everything."""
+"""One co-evolution round: flag tasks, call the evolver tool and wait, ask a person where the run does, apply what was accepted, record
+everything."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from memory.journal import HarnessRecord, RoundRecord
 from memory.memory import Memory
 from memory.visit import Visit
 from training.config import RunConfig
+from training.loop.approval import Hold
 from training.loop.policy import Generate
 from training.loop.progress import Progress
 from training.loop.rehearsal import FrozenPolicyRehearsal
@@ -20,7 +22,7 @@ from training.loop.spending import Spending
 
 
 class EvolverRound:
-    """Owns the tool and the rehearsal of rank 0."""
+    """Owns the tool and the rehearsal of rank 0. ``hold`` is there where accepted edits wait for a person."""
 
     def __init__(
         self,
@@ -31,6 +33,7 @@ class EvolverRound:
         rehearsal: FrozenPolicyRehearsal,
         spending: Spending,
         progress: Progress,
+        hold: Hold | None = None,
     ):
         self.config = config
         self.memory = memory
@@ -39,6 +42,7 @@ class EvolverRound:
         self.rehearsal = rehearsal
         self.spending = spending
         self.progress = progress
+        self.hold = hold
         self._said: set[str] = set()
 
     def run(self, step: int, generate: Generate, ceiling: int, fingerprint: str) -> None:
@@ -72,13 +76,17 @@ class EvolverRound:
         finally:
             self.progress.move("evolve", "models", self.evolver.model_seconds())
         result = RoundResult.model_validate(answer)
-        self._record(step, number, result)
+        record = self._round(number, result)
+        if self.hold is not None:
+            on_record = {d.edit.id for known in self.memory.decisions.values() for d in known}
+            result, record = self.hold.wait(step, thread, result, record, on_record)
+        self._record(step, record, result)
+        if self.hold is not None:
+            self.hold.over()
         self.evolver.forget(thread)
 
-    def _record(self, step: int, number: int, result: RoundResult) -> None:
-        """Decisions, then the round, then the new harness version; the version comes last, so that no edit lacks its reason."""
-        decisions = result.decisions
-        record = RoundRecord(
+    def _round(self, number: int, result: RoundResult) -> RoundRecord:
+        return RoundRecord(
             round=number,
             task_ids=tuple(c.task_id for c in result.cases),
             attributions=tuple(c.attribution for c in result.cases if c.attribution),
@@ -88,6 +96,10 @@ class EvolverRound:
             quality_calls=self.rehearsal.quality_calls,
             failures=dict(Counter(c.failure for c in result.cases if c.failure)),
         )
+
+    def _record(self, step: int, record: RoundRecord, result: RoundResult) -> None:
+        """Decisions, then the round, then the new harness version; the version comes last, so that no edit lacks its reason."""
+        decisions = result.decisions
         self.memory.record(step, *decisions, record)
         for decision in decisions:
             self.progress.say(decision_line(decision))
