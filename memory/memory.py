@@ -217,15 +217,14 @@ class Memory:
         self._index()
         # More are asked for than needed: those on the task itself fall out, and hindsight changes the order.
         for task_id, matches in zip(task_ids, self.index.search("decision", texts, 8 * limit), strict=True):
+            others = [m for m in matches if self._edits[m.id].edit.task_id != task_id]
+            others.sort(key=lambda m: (-m.similarity * self._kept(m.id), m.id))
             near = []
-            for match in matches:
-                decision = self._edits[match.id]
-                if decision.edit.task_id != task_id:
-                    seen = self.hindsight.get(match.id)
-                    observed = seen.observed if seen else None
-                    near.append(Neighbour(decision=decision, similarity=match.similarity, hindsight=observed))
-            near.sort(key=lambda n: (-n.similarity * self._kept(n.decision.edit.id), n.decision.edit.id))
-            found.append(near[:limit])
+            for match in others[:limit]:
+                seen = self.hindsight.get(match.id)
+                observed = seen.observed if seen else None
+                near.append(Neighbour(decision=self._edits[match.id], similarity=match.similarity, hindsight=observed))
+            found.append(near)
         return found
 
     def _kept(self, edit_id: str) -> float:
