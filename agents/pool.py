@@ -82,7 +82,7 @@ class RolloutPool:
                 self._orders[request.rollouts[pair.first].id, request.rollouts[pair.second].id] = pair
         return [
             [
-                known.model_copy(update={"first": i, "second": j})
+                PairOrder(first=i, second=j, order=known.order)
                 for i, j in ask.pairs
                 if (known := self._orders[ask.rollouts[i].id, ask.rollouts[j].id]) is not None
             ]

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -53,7 +53,7 @@ class Document(Noun):
     text: str
 
 
-class Match(Noun):
+class Match(NamedTuple):
     id: str
     similarity: float
 
@@ -84,6 +84,7 @@ class MemoryIndex:
         self._id = folder.with_name(folder.name + ".id")
         self._client: Any = None
         self._collections: dict[Kind, Any] = {}
+        self._ids: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
         self._missed = 0
         self._known: Callable[[], Sequence[Document]] = lambda: ()
 
@@ -153,6 +154,7 @@ class MemoryIndex:
         if unclean or rebuild or any(self._collections[kind].count() != n for kind, n in counts.items()):
             self._empty()
             self._add(documents, self.progress)
+        self._ids = {kind: {d.id for d in documents if d.kind == kind} for kind in KINDS}
 
     def _wipe(self) -> None:
         """Remove the files of an embedded index, and what Chroma remembers of them in this process."""
@@ -218,15 +220,15 @@ class MemoryIndex:
                     embeddings=self.embedding.embed([d.text for d in batch]),
                     documents=[d.text for d in batch],
                 )
+                self._ids[kind].update(d.id for d in batch)
                 done += len(batch)
                 progress(done, len(documents))
 
     def _search(self, kind: Kind, texts: Sequence[str], limit: int) -> list[list[Match]]:
-        collection = self._collections[kind]
-        count = collection.count()
+        count = len(self._ids[kind])  # Chroma's own count takes as long as a search
         if count == 0:
             return [[] for _ in texts]
-        found = collection.query(
+        found = self._collections[kind].query(
             query_embeddings=self.embedding.embed(list(texts)), n_results=min(limit, count), include=["distances"]
         )
         return [

@@ -28,6 +28,8 @@ FADED = 0.25
 groups of eight are noisy, so losing half of it proves little; the reversal is measured in any case."""
 FADED_VISITS = 3
 """Visits since an edit before it can be found faded."""
+INDEX_EVERY = 200
+"""Documents that wait for the index at most. What a kill loses of them is no loss: the index is then built anew from the journal."""
 
 Scope = Literal["last", "window", "cross_task"]
 
@@ -94,17 +96,23 @@ class Memory:
         self._edits: dict[str, Decision] = {}
         self._entries_before: dict[str, TaskHarness] = {}
         self._documents: dict[tuple[str, str], Document] = {}
+        self._unindexed: list[Document] = []
         for entry in read_journal(run.journal):
             self._view(entry.record)
         self.index = MemoryIndex(run.index, embedding, chroma, say, progress)
         self.index.open(lambda: list(self._documents.values()), rebuild=rebuild_index)
 
     def record(self, step: int, *records: Noun) -> None:
-        """Append records to the journal and take them into the views and the index."""
-        documents = []
+        """Append records to the journal and take them into the views. The index follows when it is asked, or with the
+        ``INDEX_EVERY``-th document: a write costs about as much for one document as for many."""
         for record in records:
             self.journal.append(step, record)
-            documents += self._view(record)
+            self._unindexed += self._view(record)
+        if len(self._unindexed) >= INDEX_EVERY:
+            self._index()
+
+    def _index(self) -> None:
+        documents, self._unindexed = self._unindexed, []
         self.index.add(documents)
 
     def _view(self, record: Noun) -> list[Document]:
@@ -112,15 +120,13 @@ class Memory:
         match record:
             case Visit():
                 self.visits.setdefault(record.task_id, []).append(record)
-                return [self._document("task", record.task_id, self.question(record.task_id, "", ()))]
+                return self._document("task", record.task_id, self.question(record.task_id, "", ()))
             case Decision(edit=edit):
                 self.decisions.setdefault(edit.task_id, []).append(record)
                 self._edits[edit.id] = record
-                return [
-                    self._document(
-                        "decision", edit.id, self.question(edit.task_id, edit.claim.pair_class, edit.claim.criterion_ids)
-                    )
-                ]
+                return self._document(
+                    "decision", edit.id, self.question(edit.task_id, edit.claim.pair_class, edit.claim.criterion_ids)
+                )
             case HarnessRecord():
                 for task_id in record.entries:
                     before = self.harness.of(self.tasks[task_id])
@@ -133,10 +139,13 @@ class Memory:
                 self.rounds.append(record)
         return []
 
-    def _document(self, kind: Kind, document_id: str, text: str) -> Document:
+    def _document(self, kind: Kind, document_id: str, text: str) -> list[Document]:
+        """What is to be written to the index: nothing where it says the same already."""
         document = Document(kind=kind, id=document_id, text=text)
+        if self._documents.get((kind, document_id)) == document:
+            return []
         self._documents[kind, document_id] = document
-        return document
+        return [document]
 
     def question(self, task_id: str, pair_class: PairClass | str, criterion_ids: Sequence[str]) -> str:
         """What is looked up by meaning: domain, failure class and the texts of the criteria concerned."""
@@ -185,6 +194,7 @@ class Memory:
 
     def nearest_tasks(self, task_ids: Sequence[str], limit: int) -> dict[str, list[str]]:
         """Per task other visited tasks, nearest by meaning first, with one question to the index for all of them."""
+        self._index()
         matches = self.index.search("task", [self.question(i, "", ()) for i in task_ids], limit + 1)
         return {i: [m.id for m in found if m.id != i][:limit] for i, found in zip(task_ids, matches, strict=True)}
 
@@ -204,17 +214,17 @@ class Memory:
         last = [self.visits[task_id][-1] for task_id in task_ids]
         texts = [self.question(v.task_id, worst_class(v), tuple(c.criterion_id for c in v.criteria)) for v in last]
         found = []
+        self._index()
         # More are asked for than needed: those on the task itself fall out, and hindsight changes the order.
         for task_id, matches in zip(task_ids, self.index.search("decision", texts, 8 * limit), strict=True):
+            others = [m for m in matches if self._edits[m.id].edit.task_id != task_id]
+            others.sort(key=lambda m: (-m.similarity * self._kept(m.id), m.id))
             near = []
-            for match in matches:
-                decision = self._edits[match.id]
-                if decision.edit.task_id != task_id:
-                    seen = self.hindsight.get(match.id)
-                    observed = seen.observed if seen else None
-                    near.append(Neighbour(decision=decision, similarity=match.similarity, hindsight=observed))
-            near.sort(key=lambda n: (-n.similarity * self._kept(n.decision.edit.id), n.decision.edit.id))
-            found.append(near[:limit])
+            for match in others[:limit]:
+                seen = self.hindsight.get(match.id)
+                observed = seen.observed if seen else None
+                near.append(Neighbour(decision=self._edits[match.id], similarity=match.similarity, hindsight=observed))
+            found.append(near)
         return found
 
     def _kept(self, edit_id: str) -> float:
@@ -230,6 +240,7 @@ class Memory:
     def close(self) -> None:
         self.journal.sync()
         self.journal.close()
+        self._index()
         self.index.close()
 
 

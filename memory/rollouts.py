@@ -3,7 +3,6 @@
 A rollout id is ``FILE/NUMBER``, for example ``step-000012/37``; the file is ``rollouts/step-000012.jsonl``.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +20,7 @@ class RolloutStore:
     def write(self, name: str, rollouts: Sequence[Rollout]) -> None:
         """Write all rollouts of one step or round at once; writing the same name again replaces the file."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        lines = (json.dumps(r.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False) for r in rollouts)
+        lines = (r.model_dump_json(exclude_defaults=True) for r in rollouts)
         write_atomic(self.folder / f"{name}.jsonl", "".join(line + "\n" for line in lines))
         self._read.cache_clear()
 

@@ -7,6 +7,7 @@ torchrun --nproc_per_node 8 -m training.run --run-dir DIR  several processes
 """
 
 import argparse
+import gc
 import sys
 import time
 from collections.abc import Sequence
@@ -140,6 +141,8 @@ def train_and_report(session, checkpoint: str | None) -> int:
     import torch
 
     trainer.share_harness()
+    gc.collect()
+    gc.freeze()  # half a million objects of the libraries, through which a full collection would go in every round
     state = "failed"
     try:
         trainer.train(resume_from_checkpoint=checkpoint)

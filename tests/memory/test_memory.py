@@ -85,6 +85,7 @@ def test_hindsight_lifts_what_worked(run):
 def test_an_unclean_end_rebuilds_the_index(run):
     memory = opened(run)
     fill(memory)
+    memory.nearest_tasks(["t"], 1)
     count = memory.index.count()
     memory.index.add([])  # the process dies here: no close, the marker stays
     memory.index._client.close()
@@ -95,6 +96,25 @@ def test_an_unclean_end_rebuilds_the_index(run):
     assert again.recall("t", ("cross_task",), 1, 4).neighbours
     again.close()
     assert not again.index.marker.exists()
+
+
+def test_the_index_is_written_when_it_is_asked_and_only_with_what_is_new(run, monkeypatch):
+    memory = opened(run)
+    written = []
+    add = memory.index.add
+    monkeypatch.setattr(memory.index, "add", lambda documents: (written.append(len(documents)), add(documents)))
+    memory.record(0, visit(TASKS["t"], ["alpha", "x"])[0])
+    memory.record(0, decision(field_edit("u", edit_id="one")))
+    assert written == []
+    assert [n.decision.edit.id for n in memory.recall("t", ("cross_task",), 1, 4).neighbours] == ["one"]
+    assert written == [2]
+    memory.record(1, visit(TASKS["t"], ["alpha", "x"], step=1)[0])
+    memory.recall("t", ("cross_task",), 1, 4)
+    assert written == [2, 0]
+    monkeypatch.setattr("memory.memory.INDEX_EVERY", 1)
+    memory.record(1, decision(field_edit("u", edit_id="two")))
+    assert written == [2, 0, 1]
+    memory.close()
 
 
 def test_an_empty_memory_finds_nothing(run):

@@ -5,6 +5,7 @@ import secrets
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from memory.errors import ConfigError
@@ -23,6 +24,9 @@ STRETCHES, LEAST_STRETCH = 6, 12
 """A batch is generated in about this many stretches, each of at least so many tokens."""
 GENERATION_BATCH = 256
 """Prompts per call of transformers' ``generate``, so that a large rehearsal does not need the memory of all at once."""
+
+KNOWN_PROMPTS = 1024
+"""Rendered prompts that are kept: every rollout of a group asks for the same, and a chat template takes milliseconds."""
 
 
 def model_source(settings: PolicySettings) -> str:
@@ -93,7 +97,7 @@ def _sample(model: Any, pad: int, ends: list[int], settings: PolicySettings, pro
     completions: list[list[int]] = [[] for _ in prompts]
     rows = torch.arange(len(prompts), device=model.device)
     stretch = max(LEAST_STRETCH, cap // STRETCHES)
-    written, cache = 0, None
+    written, cache = 0, _shared_cache(model, ids, mask, pad)
     while written < cap and len(rows):
         out = model.generate(
             input_ids=ids,
@@ -121,6 +125,30 @@ def _sample(model: Any, pad: int, ends: list[int], settings: PolicySettings, pro
         grown = torch.ones((len(rows), out.sequences.shape[1] - mask.shape[1]), dtype=mask.dtype, device=mask.device)
         ids, mask, rows = out.sequences[going_on], torch.cat([mask, grown], dim=1)[going_on], rows[going_on]
     return completions
+
+
+def _shared_cache(model: Any, ids: Any, mask: Any, pad: int) -> Any:
+    """The key-value cache of a batch of prompts up to their last token, with equal prompts read once: the rollouts of a task share
+    theirs. None where there is nothing to share, or where the cache cannot be told apart by rows."""
+    import torch
+
+    distinct, places = torch.unique(torch.stack([ids, mask], dim=1), dim=0, return_inverse=True)
+    # A prompt of a single token would leave a row with nothing to attend to.
+    if len(distinct) == len(ids) or int(mask.sum(dim=1).min()) < 2:
+        return None
+    out = model.generate(
+        input_ids=distinct[:, 0, :-1],
+        attention_mask=distinct[:, 1, :-1],
+        do_sample=False,
+        max_new_tokens=1,
+        pad_token_id=pad,
+        disable_compile=True,
+        return_dict_in_generate=True,
+    )
+    if not _can_drop_rows(out.past_key_values):
+        return None
+    out.past_key_values.batch_select_indices(places)
+    return out.past_key_values
 
 
 def _can_drop_rows(cache: Any) -> bool:
@@ -151,9 +179,13 @@ class Speaker:
         controls = {str(token) for token in tokenizer.added_tokens_decoder.values()} | set(tokenizer.all_special_tokens)
         longest_first = sorted(filter(None, controls), key=lambda control: (-len(control), control))
         self._controls = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self._known = lru_cache(maxsize=KNOWN_PROMPTS)(self._encode)
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
         """Token ids of a prompt. What looks like a control token in a message is text: nobody closes a turn from inside one."""
+        return list(self._known(tuple(messages)))
+
+    def _encode(self, messages: tuple[Message, ...]) -> list[int]:
         held: list[str] = []
         mark = secrets.token_hex(8)
 

@@ -93,7 +93,9 @@ class FrozenPolicyRehearsal:
 
     def signs(self, requests: Sequence[GradeRequest]) -> list[dict[str, Sign]]:
         # Taking up a hint is what it is for, so guidance is not among the texts that a response may be an echo of.
-        groups = [(q, [r.model_copy(update={"guidance": None}) for r in q.rollouts]) for q in requests]
+        groups = [
+            (q, [r if r.guidance is None else r.model_copy(update={"guidance": None}) for r in q.rollouts]) for q in requests
+        ]
         return [signs_in(samples(q.task_id, self.tasks[q.task_id].messages, q.rubric, rs), OF_REHEARSAL) for q, rs in groups]
 
     def order(self, requests: Sequence[OrderRequest]) -> list[tuple[PairOrder, ...]]:

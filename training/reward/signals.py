@@ -11,6 +11,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -109,8 +110,8 @@ def boilerplate(samples: Sequence[Sample], before: Sequence[Sample] = ()) -> Rea
 
     Phrases that a response was given are left out.
     """
-    now, tasks = _phrases(samples)
-    earlier, tasks_before = _phrases(before)
+    now, tasks = _phrases(tuple(samples))
+    earlier, tasks_before = _phrases(tuple(before))
     if tasks < LEAST_TASKS or not now:
         return Reading(None)
     spread = {phrase: n / tasks - earlier[phrase] / max(1, tasks_before) for phrase, n in now.items()}
@@ -232,7 +233,8 @@ def _runs(words: Sequence[str], width: int) -> set[tuple[str, ...]]:
     return {tuple(words[i : i + width]) for i in range(len(words) - width + 1)}
 
 
-def _phrases(samples: Sequence[Sample]) -> tuple[Counter[tuple[str, ...]], int]:
+@lru_cache(maxsize=2)  # this step's, and those of the first step, which every step is held against
+def _phrases(samples: tuple[Sample, ...]) -> tuple[Counter[tuple[str, ...]], int]:
     """In how many tasks at least half of the responses hold a phrase that they were not given, and how many tasks there are."""
     groups = _by_task(samples)
     spread: Counter[tuple[str, ...]] = Counter()
@@ -246,6 +248,7 @@ def _phrases(samples: Sequence[Sample]) -> tuple[Counter[tuple[str, ...]], int]:
     return spread, len(groups)
 
 
+@lru_cache(maxsize=1024)  # a response is looked at with its group and with its step
 def _echoed(sample: Sample) -> float:
     words = tokens(sample.text)
     return 1 - len(without_copies(words, [tokens(text) for text in sample.told], _width(words))) / len(words) if words else 0.0

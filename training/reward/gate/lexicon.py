@@ -254,6 +254,8 @@ LEAST_RUNS = 8
 
 def length(words: Sequence[str]) -> int:
     """How many words ``words`` are worth: two characters of a script without spaces make about one."""
+    if all(map(str.isascii, words)):
+        return len(words)
     unspaced = sum(_IS_UNSPACED.match(word) is not None for word in words)
     return len(words) - unspaced + (unspaced + 1) // 2
 
