@@ -86,7 +86,7 @@ def no_edits(run: RunView) -> str:
 def filtered(run: RunView) -> list[Remembered]:
     """The decisions that the filters leave, newest first."""
     newest = run.decisions[::-1]
-    first, second, third = st.columns([3, 4, 3])
+    first, second, third = st.columns([7, 9, 5])
     outcomes = first.segmented_control("Outcome", OUTCOMES, selection_mode="multi", key="outcome", bind="query-params", wrap=True)
     interfaces = second.segmented_control(
         "Interface",

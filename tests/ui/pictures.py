@@ -76,9 +76,9 @@ def main() -> None:
     parser.add_argument("--all", type=Path, metavar="FOLDER", help="every page in both themes and two widths, into FOLDER")
     asked = parser.parse_args()
     path = executable()
-    if path is None:
+    if path in (None, "none"):
         raise SystemExit(MISSING)
-    with tempfile.TemporaryDirectory() as nothing, chromium(path) as browser, served(Path(nothing)) as address:
+    with tempfile.TemporaryDirectory() as nothing, chromium(str(path)) as browser, served(Path(nothing)) as address:
         if asked.all:
             every(browser, address, asked.all)
         else:

@@ -81,8 +81,11 @@ def test_a_paused_run_says_why(copied, open_page):
     assert open_page(copied.parent).dataframe[0].value["state"].tolist() == ["paused: 40% is unscored (3 connection)"]
 
 
-def test_a_folder_without_runs_says_what_to_do(tmp_path, open_page):
-    assert "No runs in" in open_page(tmp_path / "nothing").info[0].value
+def test_a_folder_without_runs_says_what_to_do_and_shows_the_demo_run(tmp_path, open_page):
+    app = open_page(tmp_path / "nothing")
+    assert "No runs in nothing" in app.info[0].value
+    assert "Below is the demo run that ships" in app.info[0].value
+    assert app.dataframe[0].value[["run", "state"]].to_numpy().tolist() == [["demo", "finished"]]
 
 
 def test_overview_shows_tiles_curves_classes_and_alerts(synthetic, open_page):
