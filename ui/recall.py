@@ -102,23 +102,22 @@ def nothing(asked: Asked, meaning: Meaning) -> str:
 
 
 def draw_hit(run: RunView, meaning: Meaning, place: int, hit: Hit) -> None:
-    """One line, and buttons that lead to it."""
+    """One line, and buttons that lead to its card, its task and its rollouts."""
     record = hit.record
     words = line(run, record, lambda situation: meaning.entry(run, situation))
     words = words if len(words) <= LONGEST_LINE else words[:LONGEST_LINE].rstrip() + " …"
     near = f" · near {hit.similarity:.2f}" if hit.similarity is not None else ""
     sign = OUTCOME_SIGNS[record.decision.outcome] if isinstance(record, Remembered) else "◦"
-    with st.container(border=True, key=f"hit-{place}"):
+    with st.container(border=True, key=f"hit-{place}", horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"{escaped(sign)} {escaped(words)}{escaped(near)}")
-        with st.container(horizontal=True, gap="small"):
-            if isinstance(record, Situation):
-                _to(f"{place}-task", "Open the task", page="Tasks", task=record.task_id)
-                step = f"step {record.last_step}"
-                _to(f"{place}-visit", f"The last visit, {step}", page="Rollouts", task=record.task_id, group=step)
-            else:
-                edit = record.decision.edit
-                _to(f"{place}-edit", "Open the card", page="Evolver", edit=edit.id)
-                _to(f"{place}-task", "Open the task", page="Tasks", task=edit.task_id)
+        if isinstance(record, Situation):
+            step = f"step {record.last_step}"
+            _to(f"{place}-visit", f"The last visit, {step}", page="Rollouts", task=record.task_id, group=step)
+            task_id = record.task_id
+        else:
+            _to(f"{place}-edit", "Open the card", page="Evolver", edit=record.decision.edit.id)
+            task_id = record.decision.edit.task_id
+        _to(f"{place}-task", "Open the task", page="Tasks", task=task_id)
 
 
 def _to(key: str, words: str, **places: str) -> None:

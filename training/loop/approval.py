@@ -110,10 +110,10 @@ class Hold:
 
     def _reason(self, waiting: Waiting) -> str:
         count = len(waiting.held)
-        edits = "1 edit waits" if count == 1 else f"{count} edits wait"
+        edits, they_are = ("1 edit waits", "it is") if count == 1 else (f"{count} edits wait", "they are")
         end = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(waiting.until))
         then = "applied" if waiting.default == "accept" else "rejected"
-        return f"{edits} for a person until {end}; without an answer it is {then} (evolver.approval_default)"
+        return f"{edits} for a person until {end}; without an answer {they_are} {then} (evolver.approval_default)"
 
     def _answers(self, waiting: Waiting, on_record: Collection[str]) -> dict[str, Approval]:
         """A word on every held edit, of a person or by default."""
