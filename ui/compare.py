@@ -59,6 +59,7 @@ def begin_with(key: str, value: str | int) -> None:
     if key not in st.session_state and key not in st.query_params:
         st.query_params[key] = str(value)
         st.session_state[key] = value
+        st.rerun()  # the browser drops a query that is written in the run that brings its widget
 
 
 def _two_runs(run: RunView, others: Mapping[str, Path], opens: Opens) -> tuple[Side, Side] | None:
@@ -70,6 +71,8 @@ def _two_runs(run: RunView, others: Mapping[str, Path], opens: Opens) -> tuple[S
     if name is None:
         return None
     other = opens(others[name])
+    for trouble in other.troubles.values():
+        st.warning(f"{escaped(other.name)}: {escaped(trouble)}", icon=":material/description:")
     last = [max(sides.steps_of(view), default=0) for view in (run, other)]
     for view, step in zip((run, other), last, strict=True):
         if not step:
