@@ -59,7 +59,6 @@ def begin_with(key: str, value: str | int) -> None:
     if key not in st.session_state and key not in st.query_params:
         st.query_params[key] = str(value)
         st.session_state[key] = value
-        st.rerun()  # the browser drops a query that is written in the run that brings its widget
 
 
 def _two_runs(run: RunView, others: Mapping[str, Path], opens: Opens) -> tuple[Side, Side] | None:
@@ -218,7 +217,7 @@ def _prompts(first: Side, second: Side) -> None:
     same = prompts[0] is not None and prompts[0] == prompts[1]
     if same:
         st.code(prompts[0] or "", language=None, wrap_lines=True)
-    if visits[0] == visits[1]:
+    if first.run is second.run and visits[0] == visits[1]:
         st.caption("The task was not visited between the two steps: both sides show one visit.")
     more = st.toggle("Show all responses", key="all-responses", bind="query-params")
     for place, side, visit, prompt in zip(st.columns(2), (first, second), visits, prompts, strict=True):

@@ -117,5 +117,8 @@ def test_tasks_that_were_never_drawn_are_named(copied, open_page):
     with open(copied / "tasks.jsonl", "a") as file:
         file.write(TASKS["rash-6"].model_copy(update={"id": "left-out-7"}).model_dump_json() + "\n")
     assert r"Never drawn so far: left\-out\-7." in said(open_page(copied, page="Sampling"))
+
+
+def test_without_the_tasks_file_only_seen_tasks_are_counted(copied, open_page):
     (copied / "tasks.jsonl").unlink()
     assert "only tasks that were drawn at least once are counted" in said(open_page(copied, page="Sampling"))
