@@ -70,6 +70,8 @@ def _two_runs(run: RunView, others: Mapping[str, Path], opens: Opens) -> tuple[S
     if name is None:
         return None
     other = opens(others[name])
+    for trouble in other.troubles.values():
+        st.warning(f"{escaped(other.name)}: {escaped(trouble)}", icon=":material/description:")
     last = [max(sides.steps_of(view), default=0) for view in (run, other)]
     for view, step in zip((run, other), last, strict=True):
         if not step:
@@ -215,7 +217,7 @@ def _prompts(first: Side, second: Side) -> None:
     same = prompts[0] is not None and prompts[0] == prompts[1]
     if same:
         st.code(prompts[0] or "", language=None, wrap_lines=True)
-    if visits[0] == visits[1]:
+    if first.run is second.run and visits[0] == visits[1]:
         st.caption("The task was not visited between the two steps: both sides show one visit.")
     more = st.toggle("Show all responses", key="all-responses", bind="query-params")
     for place, side, visit, prompt in zip(st.columns(2), (first, second), visits, prompts, strict=True):

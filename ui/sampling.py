@@ -68,6 +68,8 @@ def _coverage(run: RunView, last: float, width: int) -> None:
         f"One pass over {total:,} tasks takes {width} steps: {share(now['window'])} of the eligible ones were drawn in the last pass, "
         f"{share(now['ever'])} at all. {begun}{retired}"
     )
+    if not run.tasks:
+        st.caption("tasks.jsonl is not here, so only tasks that were drawn at least once are counted.")
     missed = draws.never_drawn(run)
     if missed:
         named = ", ".join(escaped(t) for t in missed[:NAMED])

@@ -138,8 +138,10 @@ def test_equal_and_impossible_steps_are_said_or_passed_over(synthetic, open_page
 def test_a_run_without_steps_cannot_be_compared(copied, other, open_page):
     for name in ("metrics.jsonl", "journal.jsonl"):
         (other / name).write_text("")
+    (other / "tasks.jsonl").unlink()
     app = open_page(copied.parent, page="Compare", run="copy", **{"with": "other"})
     assert "other has no finished step yet" in said(app)
+    assert r"other: tasks\.jsonl is not there" in said(app)
 
 
 def test_runs_without_shared_tasks_say_so(copied, other, open_page):

@@ -59,6 +59,9 @@ def test_a_retired_task_is_eligible_only_where_the_floor_brings_it_back(copied, 
         settings(copied, sampling={"floor": floor})
         view = RunReader(copied).refresh()
         assert draws.coverage_table(view, 1)["window"].iloc[-1] == expected
+        due = draws.draw_table(view, 1).set_index("level")["share of draws due"]
+        weights = sum(synthetic.harness.of(t).level for i, t in TASKS.items() if i != retired)
+        assert due[0.0] == pytest.approx(100 * floor / (weights + floor))
     assert draws.level_table(view).query("level == 0")["tasks"].iloc[-1] == 1
 
 
@@ -114,3 +117,8 @@ def test_tasks_that_were_never_drawn_are_named(copied, open_page):
     with open(copied / "tasks.jsonl", "a") as file:
         file.write(TASKS["rash-6"].model_copy(update={"id": "left-out-7"}).model_dump_json() + "\n")
     assert r"Never drawn so far: left\-out\-7." in said(open_page(copied, page="Sampling"))
+
+
+def test_without_the_tasks_file_only_seen_tasks_are_counted(copied, open_page):
+    (copied / "tasks.jsonl").unlink()
+    assert "only tasks that were drawn at least once are counted" in said(open_page(copied, page="Sampling"))
