@@ -13,7 +13,7 @@ from memory.rollouts import RolloutStore
 from memory.rundir import RunDir
 from ui.readers import MISSING, RunReader, RunView, run_folders
 
-FILES = (*MISSING, "usage.json", "harness.yaml")
+FILES = (*MISSING, "defaults.yaml", "usage.json", "harness.yaml")
 
 
 def referred(run: RunView) -> dict[str, list[str]]:

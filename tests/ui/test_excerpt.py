@@ -26,7 +26,7 @@ def test_an_excerpt_shows_what_the_run_shows(copied, tmp_path):
     assert main([str(copied), "--out", str(out)]) == 0
     old, new = view(copied), view(out)
     assert new.troubles == {}
-    assert {p.name for p in out.iterdir()} == {*MISSING, "rollouts"}
+    assert {p.name for p in out.iterdir()} == {*MISSING, "defaults.yaml", "usage.json", "rollouts"}
     assert (old.decisions, old.visits.steps.tolist()) == (new.decisions, new.visits.steps.tolist())
     ids = [i for ids in referred(old).values() for i in ids]
     assert new.rollouts(ids) == old.rollouts(ids)

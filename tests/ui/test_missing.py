@@ -7,6 +7,7 @@ import pytest
 from memory.journal import SCHEMA
 from tests.ui.conftest import checked
 from ui.console import PAGES
+from ui.readers import MISSING
 
 PLACES = {"run": "copy", "task": "fever-1"}
 
@@ -42,7 +43,7 @@ def test_a_page_outlives_every_file_but_one(copied, open_page, page):
                 (copied / name).rename(aside / name)
         app = open_page(copied.parent, page=page, **({} if kept != "journal.jsonl" else PLACES))
         if page != "Runs":
-            assert all(f"{name} is not there" in warned(app) for name in names if name != kept)
+            assert all(f"{name} is not there" in warned(app) for name in MISSING if name != kept)
         for name in names:
             if name != kept:
                 (aside / name).rename(copied / name)
