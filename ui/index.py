@@ -67,10 +67,15 @@ class Scan:
 
     def _lines(self, block: bytes, base: int) -> Iterator[Entry]:
         start = 0
-        while (end := block.find(b"\n", start)) >= 0:
-            visit = _OPENING.match(block, start, end)
+        find, opening, add = (
+            block.find,
+            _OPENING.match,
+            self.visits.add,
+        )  # this loop is most of the time that a long run takes to open
+        while (end := find(b"\n", start)) >= 0:
+            visit = opening(block, start, end)
             if visit is not None and block[end - 1] == CLOSING:
-                self.visits.add(base + start, end + 1 - start, *visit.groups())
+                add(base + start, end + 1 - start, *visit.groups())
             else:
                 line = block[start:end]
                 entry = _parsed(self.path, base + start, line, _HEAD.match(line))
@@ -126,7 +131,7 @@ class Visits:
         self._ids: list[bytes] = []
         self._code: dict[bytes, int] = {}
         self._new_domains: dict[bytes, bytes] = {}
-        self._new_places: list[int] = []
+        self._new_places: list[tuple[int, int]] = []
         self._new_steps: list[bytes] = []
         self._new_tasks: list[int] = []
         self._rows: dict[str, np.ndarray] = {}
@@ -150,10 +155,13 @@ class Visits:
 
     def add(self, offset: int, size: int, visit_id: bytes, step: bytes, task_id: bytes, domain: bytes) -> None:
         """A visit by its place and the JSON of its first fields; seen by readers after ``flush``."""
-        self._new_domains[task_id] = domain
-        self._new_places += (offset, size)
+        code = self._code.get(task_id)
+        if code is None:
+            code = self._code[task_id] = len(self._code)
+            self._new_domains[task_id] = domain
+        self._new_places.append((offset, size))
         self._new_steps.append(step)
-        self._new_tasks.append(self._code.setdefault(task_id, len(self._code)))
+        self._new_tasks.append(code)
         self._ids.append(visit_id)
 
     def flush(self) -> None:

@@ -30,7 +30,7 @@ from ui.tail import Tail
 STALE_SECONDS = 60
 MANY = 5_000
 """New visits whose numbers are read beside the page that is drawn; fewer wait until they are needed."""
-REST = 1.0
+REST = 2.0
 """Seconds in which the first page is drawn before that."""
 ENDED = ("finished", "stopped", "failed")
 
