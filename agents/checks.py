@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agents.context import CaseFile
+from agents.findings import HELD_BACK
 from agents.leaks import alike, criterion_says, guidance_says, rewrite_changes, same_words
 from agents.symptoms import never_passed
 from agents.words import words_of
@@ -25,8 +26,6 @@ MOST_POINTS = 2.0
 """The most a criterion may be worth, in sums of |points| of the user's rubric: enough to outweigh all of it."""
 LEAST_POINTS = 1 / 16
 """The least a criterion may be worth, in |points| of the lightest criterion of the user's rubric: two repricings to a quarter."""
-HELD_BACK = "Held back"
-"""How the sentence of an edit begins that was passed over without fault of its own; it may be proposed again."""
 
 
 class Refused(EditError):
@@ -190,19 +189,6 @@ def _check_criteria(edit: Edit, case: CaseFile, after: TaskHarness) -> None:
             _check_wording(criterion, before, case, after)
 
 
-def _refuse_hiding(case: CaseFile, after: TaskHarness) -> None:
-    """Without a criterion that no rollout meets the rest weighs more, which looks like a gain of every share. Unless the policy fails
-    it even when told all of it, the user's criterion stays, and guidance or sampling is the way."""
-    hopeless = {i for p in case.probes if p.kind == "full_hint" and p.helps is False for i in p.criterion_ids}
-    left = {i for c in after.rubric for i in (c.id, *c.parents)}
-    for health in never_passed(case):
-        missed = health.criterion_id
-        if missed in {c.id for c in case.task.rubric} - hopeless - left and case.entry.criterion(missed) is not None:
-            raise Refused(
-                f"criterion '{missed}' is the user's and no rollout meets it yet: without it the reward would only look better"
-            )
-
-
 def _check_wording(criterion: Criterion, before: Criterion | None, case: CaseFile, after: TaskHarness) -> None:
     if before is not None and criterion.rule == before.rule and words_of(criterion.text) == words_of(before.text):
         raise Refused(f"the edit changes nothing in what criterion '{criterion.id}' asks")
@@ -218,3 +204,17 @@ def _check_wording(criterion: Criterion, before: Criterion | None, case: CaseFil
 def _criteria(case: CaseFile) -> list[Criterion]:
     """What must not be given away: the criteria now, and those the user brought."""
     return list({c.text: c for c in (*case.entry.rubric, *case.task.rubric)}.values())
+
+
+def _refuse_hiding(case: CaseFile, after: TaskHarness) -> None:
+    """Without a criterion that no rollout meets the rest weighs more, which looks like a gain of every share. Unless the policy fails
+    it even when told all of it, the user's criterion stays, and guidance or sampling is the way."""
+    hopeless = {i for p in case.probes if p.kind == "full_hint" and p.helps is False for i in p.criterion_ids}
+    left = {i for c in after.rubric for i in (c.id, *c.parents)}
+    gone = {c.id for c in case.task.rubric if case.entry.criterion(c.id) is not None} - left - hopeless
+    for missed in never_passed(case) if gone else ():
+        if missed.criterion_id in gone:
+            raise Refused(
+                f"criterion '{missed.criterion_id}' is the user's and no rollout meets it yet: "
+                "without it the reward would only look better"
+            )

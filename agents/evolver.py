@@ -24,7 +24,7 @@ from agents.clock import SharedClock
 from agents.config import EvolverConfig
 from agents.context import CaseFile, RoundContext
 from agents.critic import Critic
-from agents.findings import Finding
+from agents.findings import HELD_BACK, Finding
 from agents.heuristics import Proposer
 from agents.neighbours import guard_tasks
 from agents.probes import probe_all
@@ -300,7 +300,7 @@ def with_finding(case: Case, edit: Edit, finding: Finding, context: RoundContext
     if finding.outcome != "accepted":
         return case.with_(decisions=(*case.decisions, decision))
     if case.accepted is not None:
-        held_back = f"Held back: '{case.accepted.id}' of the same task goes first."
+        held_back = f"{HELD_BACK}: '{case.accepted.id}' of the same task goes first."
         return case.with_(
             decisions=(*case.decisions, decision.model_copy(update={"outcome": "inconclusive", "sentence": held_back}))
         )

@@ -4,6 +4,9 @@ from agents.measurement import failed_for_certain
 from memory.decision import Guard, Measurement, Outcome
 from memory.task import Noun
 
+HELD_BACK = "Held back"
+"""How the sentence of an edit begins that was passed over without fault of its own; it may be proposed again."""
+
 
 class Finding(Noun):
     outcome: Outcome
@@ -24,7 +27,7 @@ def sentence(outcome: Outcome, measurement: Measurement, least: float, held_back
     broken = "; ".join(broken_words(g) for g in failed)
     against = f"p {measurement.p_value:.2g} where {measurement.p_needed:.2g} was needed"
     if held_back_for is not None:
-        return f"Held back: {found}, but '{held_back_for}' of the same task goes first."
+        return f"{HELD_BACK}: {found}, but '{held_back_for}' of the same task goes first."
     if outcome == "accepted":
         return f"Accepted: {found}; guards hold."
     if outcome == "rejected" and harm:

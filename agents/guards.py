@@ -16,10 +16,10 @@ from itertools import combinations
 import numpy as np
 
 from agents.config import CriticConfig
-from agents.measurement import failed_for_certain, guard
+from agents.measurement import failed_for_certain, guard, scores_of
 from agents.pool import Ask, RolloutPool
 from agents.sample import Arm, GuardTask, Sample
-from agents.statistics import Estimate, jackknife, rank_agreement, scored_pairs, taking_part
+from agents.statistics import Estimate, agreement, agreement_lost
 from memory.decision import Guard
 from memory.edit import AddField, CreateCriterion, RewriteField
 from memory.harness import GuidanceField, TaskHarness
@@ -114,7 +114,7 @@ def _harms(pool: RolloutPool, trials: Sequence[_Trial], limit: int) -> list[Esti
     harms = []
     for trial, pairs in zip(trials, orders, strict=True):
         trial.sample.quality_calls += len(pairs)
-        old, new = (np.array([np.nan if r.score is None else r.score for r in next(graded)]) for _ in range(2))
+        old, new = scores_of(next(graded)), scores_of(next(graded))
         harms.append(_harm(trial, pairs, old, new))
     return harms
 
@@ -122,7 +122,5 @@ def _harms(pool: RolloutPool, trials: Sequence[_Trial], limit: int) -> list[Esti
 def _harm(trial: _Trial, pairs: list[PairOrder], old: np.ndarray, new: np.ndarray) -> Estimate:
     if trial.by_rollouts:
         side = np.array([1.0 - 2.0 * s for s in trial.strata])
-        return jackknife(lambda w: rank_agreement(side, pairs, w), trial.strata, taking_part(len(side), pairs))
-    pairs = scored_pairs(pairs, old, new)
-    counts = taking_part(len(old), pairs)
-    return jackknife(lambda w: rank_agreement(old, pairs, w) - rank_agreement(new, pairs, w), trial.strata, counts)
+        return agreement(side, pairs, trial.strata)
+    return agreement_lost(old, new, pairs, trial.strata)

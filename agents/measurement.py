@@ -28,11 +28,11 @@ from agents.sample import Sample
 from agents.statistics import (
     UNKNOWN,
     Estimate,
+    agreement,
+    agreement_lost,
     informative_posterior,
     jackknife,
     pair_weights,
-    rank_agreement,
-    scored_pairs,
     taking_part,
 )
 from memory.decision import Guard, Interval, ScoreChange
@@ -168,9 +168,8 @@ class _Groups:
             guards.append(self._unscored_guard())
         if with_quality and self.before != self.after:
             guards.append(self._rank_guard())
-        if (
-            with_quality and self.edit.interface != "c" and self.edit.operation.op != "retire_field"
-        ):  # a hint that goes takes its help along; that is no harm
+        # A hint that goes takes its help along; that is no harm.
+        if with_quality and self.edit.interface != "c" and self.edit.operation.op != "retire_field":
             guards.append(self._quality_guard())
         shares = [pair_shares(c, w) for c, w in ((first, weights_b), (second, weights_a))]
         return Reading(quantity, gain, self.config.min_effect, shares[0], shares[1], tuple(guards))
@@ -205,10 +204,8 @@ class _Groups:
 
     def _rank_guard(self) -> Guard:
         """Harm: how much less the score under the new criteria agrees with Q, on the same rollouts."""
-        old, new = (np.array([_or_nan(r.score) for r in rollouts]) for rollouts in (self.sample.before, self.sample.after))
-        pairs = scored_pairs(self.sample.pairs, old, new)
-        counts = taking_part(len(old), pairs)
-        harm = jackknife(lambda w: rank_agreement(old, pairs, w) - rank_agreement(new, pairs, w), self.sample.strata, counts)
+        old, new = scores_of(self.sample.before), scores_of(self.sample.after)
+        harm = agreement_lost(old, new, self.sample.pairs, self.sample.strata)
         return guard("rank agreement with Q", harm, self.config.guard_limit)
 
     def _unscored_guard(self) -> Guard:
@@ -223,8 +220,7 @@ class _Groups:
         """Harm: how much more often Q prefers a rollout before the edit to one after it than the other way round."""
         side = np.array([b * 1.0 - a * 1.0 for b, a in zip(self.sample.inside(False), self.sample.inside(True), strict=True)])
         across = [p for p in self.sample.pairs if side[p.first] * side[p.second] == -1]
-        counts = taking_part(len(side), across)
-        harm = jackknife(lambda w: rank_agreement(side, across, w), self.sample.strata, counts)
+        harm = agreement(side, across, self.sample.strata)
         return guard("quality", harm, self.config.guard_limit)
 
 
@@ -274,5 +270,6 @@ def _difference(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one - other
 
 
-def _or_nan(score: float | None) -> float:
-    return np.nan if score is None else score
+def scores_of(rollouts: Sequence[Rollout]) -> np.ndarray:
+    """Scores, shape (rollouts,), NaN for unscored."""
+    return np.array([np.nan if r.score is None else r.score for r in rollouts])

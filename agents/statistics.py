@@ -85,10 +85,9 @@ def jackknife(statistic: Callable[[np.ndarray], np.ndarray], strata: Sequence[in
 
 def taking_part(size: int, pairs: Sequence[PairOrder], mass: np.ndarray | None = None) -> np.ndarray:
     """Which of ``size`` rollouts are in a pair, one with any ``mass``, shape (pairs,), where that is given."""
+    ends = np.array([(p.first, p.second) for p in pairs], dtype=np.intp).reshape(-1, 2)
     found = np.zeros(size, dtype=bool)
-    for k, pair in enumerate(pairs):
-        if mass is None or mass[k] > 0:
-            found[[pair.first, pair.second]] = True
+    found[ends if mass is None else ends[mass > 0]] = True
     return found
 
 
@@ -115,6 +114,19 @@ def rank_agreement(scores: np.ndarray, pairs: Sequence[PairOrder], weights: np.n
     first, second = scores[[p.first for p in pairs]], scores[[p.second for p in pairs]]
     order = np.array([p.order for p in pairs], dtype=float)
     return weighted_mean(np.sign(first - second) * order, pair_weights(weights, pairs))
+
+
+def agreement(scores: np.ndarray, pairs: Sequence[PairOrder], strata: Sequence[int]) -> Estimate:
+    """``rank_agreement`` of scores, shape (rollouts,), none of them NaN in a pair, with its error."""
+    return jackknife(lambda w: rank_agreement(scores, pairs, w), strata, taking_part(len(scores), pairs))
+
+
+def agreement_lost(old: np.ndarray, new: np.ndarray, pairs: Sequence[PairOrder], strata: Sequence[int]) -> Estimate:
+    """How much less ``new`` scores agree with Q than ``old`` ones of the same rollouts, shape (rollouts,) with NaN for unscored, over
+    the pairs that both know."""
+    known = scored_pairs(pairs, old, new)
+    counts = taking_part(len(old), known)
+    return jackknife(lambda w: rank_agreement(old, known, w) - rank_agreement(new, known, w), strata, counts)
 
 
 def informative_posterior(passes: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> tuple[float, np.ndarray]:

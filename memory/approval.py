@@ -11,6 +11,7 @@ resumed run may come to. The first approval or rejection of an edit stands; note
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -23,6 +24,8 @@ from memory.journal import RoundRecord
 from memory.rundir import write_atomic
 from memory.task import Noun
 
+PHASE = "approval"
+"""The heartbeat's phase while edits wait for a person."""
 LONGEST_NOTE = 2000
 """Characters of a note; it goes into the decision's sentence and so into later prompts."""
 Default = Literal["accept", "reject"]
@@ -67,6 +70,15 @@ class Waiting(Noun):
     decisions: tuple[Decision, ...]
     held: dict[str, str]
     round: RoundRecord
+
+    @property
+    def deadline(self) -> str:
+        return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(self.until))
+
+    @property
+    def fate(self) -> Literal["applied", "rejected"]:
+        """What becomes of an edit without an answer."""
+        return "applied" if self.default == "accept" else "rejected"
 
 
 def digest(decision: Decision) -> str:

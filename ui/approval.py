@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from memory.approval import LONGEST_NOTE, Answer, Waiting, append_answer, settled
+from memory.approval import LONGEST_NOTE, PHASE, Answer, Waiting, append_answer, settled
 from memory.decision import Approval
 from memory.errors import RunDirError
 from memory.rundir import RunDir
@@ -21,8 +21,6 @@ from ui.words import age, escaped, plain, said_of
 
 LATER = sys.maxsize // 2
 """Stands for the place in the journal that an edit gets when the wait is over: after everything there is."""
-PHASE = "approval"
-"""The heartbeat's phase while the run waits."""
 
 
 def draw(run: RunView) -> None:
@@ -58,17 +56,16 @@ def held_decisions(run: RunView) -> list[Remembered]:
 
 def until_when(run: RunView, waiting: Waiting, now: float) -> str:
     """How long there is to answer, what happens else, and whether the run is there to hear it."""
-    then = "applied" if waiting.default == "accept" else "rejected"
-    end = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(waiting.until))
     beat = run.heartbeat
     if beat is None or beat.ended or beat.stale(now) or beat.phase != PHASE:
         return (
             "The run is not waiting right now: it was stopped, or has been resumed and has not come to this round again. It takes the "
-            f"answers given here when it does; what has none then waits anew, and is {then} by default in the end."
+            f"answers given here when it does; what has none then waits anew, and is {waiting.fate} by default in the end."
         )
     left = f"for {age(waiting.until - now)} more" if waiting.until > now else "no longer"
     return (
-        f"Training stands still {left}, until {end}. What has no answer by then is {then} by default (evolver.approval_default)."
+        f"Training stands still {left}, until {waiting.deadline}. What has no answer by then is {waiting.fate} by default "
+        "(evolver.approval_default)."
     )
 
 

@@ -56,9 +56,9 @@ def _header(decision: Decision) -> ET.Element:
 
 def later_notes(run: RunView, decision: Decision) -> list[str]:
     """Notes that a person left on an edit after it was decided."""
-    known = decision.approval.notes if decision.approval else None
-    if known is None:
+    if decision.approval is None:
         return []
+    known = decision.approval.notes
     return [a.note for a in run.answers if a.edit_id == decision.edit.id and a.note and a.note not in known]
 
 

@@ -9,14 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from memory.visit import Rollout, Visit
-from ui import charts, curves, drawing, settings, sides
+from ui import charts, curves, drawing, rollouts, settings, sides
 from ui.change import message_lines
 from ui.html import STYLE, h, html
 from ui.link import go
 from ui.readers import RunView
 from ui.series import WINDOW, heldout_table, shares_long, step_table, thinned
 from ui.sides import Side
-from ui.words import escaped, plain, score, signed
+from ui.words import escaped, plain, signed
 
 KINDS = ("two runs", "two steps")
 MOST_EDITS = 200
@@ -237,7 +237,7 @@ def _responses(side: Side, visit: Visit, prompt: str | None, more: bool) -> None
         st.warning(
             f"{len(visit.rollout_ids) - len(found)} of {len(visit.rollout_ids)} rollouts are not in rollouts/ or cannot be read."
         )
-    ordered = sorted(found, key=lambda r: -1.0 if r.score is None else r.score, reverse=True)
+    ordered = rollouts.ordered(found, "score", visit)
     for rollout in ordered if more else ordered[:WRITTEN_AT_ONCE]:
         _written(rollout)
     if not more and len(ordered) > WRITTEN_AT_ONCE:
@@ -245,8 +245,5 @@ def _responses(side: Side, visit: Visit, prompt: str | None, more: bool) -> None
 
 
 def _written(rollout: Rollout) -> None:
-    marks = [f"score {score(rollout.score)}" if rollout.score is not None else "unscored", f"{rollout.tokens} tokens"]
-    marks += ["clipped"] if rollout.clipped else []
-    marks += ["guided"] if rollout.guidance is not None else []
-    st.caption(escaped(" · ".join(marks)))
+    st.caption(rollouts.marks(rollout))
     st.code(plain(rollout.text), language=None, wrap_lines=True)

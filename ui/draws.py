@@ -1,13 +1,13 @@
 """What the steps drew: levels, coverage and guidance over time, from the journal's harness versions and the numbers of its visits."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 
 import numpy as np
 import pandas as pd
 
 from memory.harness import guidance_ceiling
 from ui.readers import RunView
-from ui.series import MOST_POINTS
+from ui.series import MOST_POINTS, thinned
 
 UNTOUCHED = 1.0
 """The level of a task that no edit has moved."""
@@ -158,19 +158,10 @@ def guidance_table(run: RunView) -> pd.DataFrame:
     allowed = [ceiling(run, int(step)) for step in steps]
     table = pd.DataFrame({"fields": most, "groups": groups, "ceiling": pd.array(allowed, dtype="Float64")}, index=steps)
     table["ceiling"] = table["ceiling"].astype(float)
-    width = -(-len(table) // MOST_POINTS)
-    if width <= 1:
-        return table
-    stretch = np.arange(len(table)) // width
-    gathered = table.groupby(stretch).agg({"fields": "max", "groups": "mean", "ceiling": "max"})
-    gathered.index = pd.Index(table.index.to_series().groupby(stretch).max())
-    return gathered
+    return thinned(table, {"fields": "max", "groups": "mean", "ceiling": "max"})
 
 
 def fields_held(run: RunView) -> dict[str, int]:
     """Tasks that have guidance now, and how many fields."""
-    held: dict[str, int] = defaultdict(int)
-    for task_id, versions in run.history.items():
-        if versions[-1].entry.guidance:
-            held[task_id] = len(versions[-1].entry.guidance)
-    return dict(held)
+    now = {task_id: len(versions[-1].entry.guidance) for task_id, versions in run.history.items()}
+    return {task_id: fields for task_id, fields in now.items() if fields}

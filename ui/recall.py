@@ -1,6 +1,7 @@
 """The Memory page: what the run remembers, searched by meaning, each record on one line with the way to it."""
 
 from contextlib import closing
+from dataclasses import replace
 
 import streamlit as st
 
@@ -96,7 +97,7 @@ def nothing(asked: Asked, meaning: Meaning) -> str:
     """Why nothing was found."""
     if asked.kinds == ("visits",) and (asked.interfaces or asked.outcomes):
         return "Nothing: interface and outcome belong to edits, and only visits are asked for."
-    if asked.text and meaning.find(Asked(**{**vars(asked), "text": ""}), 1):
+    if asked.text and meaning.find(replace(asked, text=""), 1):
         return "Nothing is near to these words; try words that the task, a criterion or a reason would use."
     return "No record matches the filters."
 

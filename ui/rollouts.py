@@ -209,11 +209,16 @@ def _verdict(rollouts: list[Rollout], group: Group) -> None:
         st.code(plain(rollout.text), language=None, wrap_lines=True)
 
 
+def marks(rollout: Rollout) -> str:
+    """What is to be known of a response before it is read."""
+    found = [f"score {score(rollout.score)}" if rollout.score is not None else "unscored", f"{rollout.tokens} tokens"]
+    found += ["clipped"] if rollout.clipped else []
+    found += ["guided"] if rollout.guidance is not None else []
+    return escaped(" · ".join(found))
+
+
 def _written(rollout: Rollout) -> None:
-    marks = [f"score {score(rollout.score)}" if rollout.score is not None else "unscored", f"{rollout.tokens} tokens"]
-    marks += ["clipped"] if rollout.clipped else []
-    marks += ["guided"] if rollout.guidance is not None else []
-    st.markdown(f"**{escaped(heatmap.number(rollout))}** · {escaped(' · '.join(marks))}")
+    st.markdown(f"**{escaped(heatmap.number(rollout))}** · {marks(rollout)}")
     if rollout.guidance is not None:
         with st.container(border=True, key=f"guidance-{rollout.id}"):
             st.caption("Guidance that was shown; it is no part of the response and not trained on")

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
 from memory.decision import Interval
+from memory.journal import EvaluationRecord
 from memory.visit import Visit
 from ui.readers import RunView
 from ui.words import CLASSES
@@ -82,22 +84,27 @@ def is_flat(visit: Visit) -> bool:
     return len(visit.scored) < 2 or max(visit.scored) - min(visit.scored) < 1e-9
 
 
-def thinned(table: pd.DataFrame) -> pd.DataFrame:
-    """At most ``MOST_POINTS`` rows, each the mean of neighbours, at the last step of each stretch."""
+def thinned(table: pd.DataFrame, how: Any = "mean") -> pd.DataFrame:
+    """At most ``MOST_POINTS`` rows, each of a stretch of neighbours and at its last step: their means, or as ``how`` says by column."""
     width = -(-len(table) // MOST_POINTS)
     if width <= 1:
         return table
-    stretch = pd.Series(range(len(table))) // width
-    means = table.groupby(stretch.to_numpy()).mean()
-    means.index = table.index.to_series().groupby(stretch.to_numpy()).max()
-    return means
+    stretch = np.arange(len(table)) // width
+    gathered = table.groupby(stretch).agg(how)
+    gathered.index = pd.Index(table.index.to_series().groupby(stretch).max())
+    return gathered
+
+
+def rulers(evaluation: EvaluationRecord) -> list[tuple[str, dict[str, float]]]:
+    """Held-out scores by task on each ruler, the one to go by first."""
+    return [("gold", evaluation.gold), ("rubric", evaluation.score)]
 
 
 def heldout_table(run: RunView) -> pd.DataFrame:
     """One row per evaluation and ruler: step, ruler (``gold`` or ``rubric``), mean score, number of tasks."""
     rows = []
     for evaluation in run.evaluations:
-        for ruler, scores in (("gold", evaluation.gold), ("rubric", evaluation.score)):
+        for ruler, scores in rulers(evaluation):
             if scores:
                 rows.append((evaluation.step, ruler, sum(scores.values()) / len(scores), len(scores)))
     return pd.DataFrame(rows, columns=["step", "ruler", "mean", "tasks"])

@@ -92,7 +92,7 @@ def table(settings: dict[str, Any], defaults: dict[str, Any] | None) -> pd.DataF
 def roles(run: RunView) -> pd.DataFrame:
     """One row per role that a model can play, with what it has cost. The key itself is in no file of a run."""
     rows = []
-    for name, role in _roles(run.config):
+    for name, role in roles_in(run.config):
         costs = run.usage.get(name, {})
         asks = role.get("provider") != "heuristic"
         rows.append(
@@ -114,8 +114,9 @@ def roles(run: RunView) -> pd.DataFrame:
     return found if run.usage or not len(found) else found.drop(columns=["requests", "tokens in", "tokens out", "USD"])
 
 
-def _roles(settings: Any, prefix: str = "") -> list[tuple[str, dict[str, Any]]]:
+def roles_in(settings: Any, prefix: str = "") -> list[tuple[str, dict[str, Any]]]:
+    """Sections that name a model, by dotted name."""
     if not isinstance(settings, dict):
         return []
     here = [(prefix.rstrip("."), settings)] if {"provider", "model"} <= settings.keys() else []
-    return [*here, *(r for key, value in settings.items() for r in _roles(value, f"{prefix}{key}."))]
+    return [*here, *(r for key, value in settings.items() for r in roles_in(value, f"{prefix}{key}."))]

@@ -6,10 +6,11 @@ from typing import Any
 import pandas as pd
 
 from memory.decision import Decision, Interval
+from memory.journal import EvaluationRecord
 from memory.visit import PairShares, Visit
 from ui.pace import spend
 from ui.readers import RunView
-from ui.series import WINDOW, accepted_table, heldout_table, leading_ruler, mean_interval, step_table, thinned
+from ui.series import WINDOW, accepted_table, heldout_table, leading_ruler, mean_interval, rulers, step_table, thinned
 from ui.words import CLASSES, INTERFACES, OUTCOMES, UNKNOWN, operation, plain
 
 NUMBERS = {
@@ -110,27 +111,23 @@ def _row(name: str, values: list[Any], form: str) -> dict[str, str]:
     return {"": name, "A": said[0], "B": said[1], "B − A": change.replace("-", "−")}
 
 
-def evaluation(side: Side) -> Any:
-    """The side's last evaluation by its step; None before the first."""
+def heldout_scores(side: Side) -> list[tuple[str, dict[str, float]]]:
+    """Scores by ruler of the side's last evaluation by its step; empty ones before the first."""
     found = [e for e in side.run.evaluations if e.step <= side.step]
-    return found[-1] if found else None
+    return rulers(found[-1] if found else EvaluationRecord(step=0, score={}))
 
 
 def on_one_ruler(first: Side, second: Side) -> tuple[str | None, list[float | None]]:
     """The ruler that both sides have, gold before rubric, and the means of their last evaluations on it; None without one."""
-    found = [evaluation(side) for side in (first, second)]
-    for ruler, field in (("gold", "gold"), ("rubric", "score")):
-        scores = [getattr(e, field) if e else {} for e in found]
-        if all(scores):
-            return ruler, [sum(s.values()) / len(s) for s in scores]
+    for (ruler, before), (_, after) in zip(heldout_scores(first), heldout_scores(second), strict=True):
+        if before and after:
+            return ruler, [sum(s.values()) / len(s) for s in (before, after)]
     return None, [None, None]
 
 
 def heldout_change(first: Side, second: Side) -> tuple[str, Interval, int] | None:
     """(ruler, mean change with its interval, tasks) over the held-out tasks that both sides evaluated; None without two of them."""
-    found = [evaluation(side) for side in (first, second)]
-    for ruler, field in (("gold", "gold"), ("rubric", "score")):
-        before, after = (getattr(e, field) if e else {} for e in found)
+    for (ruler, before), (_, after) in zip(heldout_scores(first), heldout_scores(second), strict=True):
         change = mean_interval([after[i] - before[i] for i in sorted(before.keys() & after.keys())])
         if change is not None:
             return ruler, change, len(before.keys() & after.keys())

@@ -15,6 +15,7 @@ from ui.series import (
     mean_interval,
     step_table,
 )
+from ui.settings import roles_in
 from ui.words import UNKNOWN, age, share, signed
 
 TILE, WIDE = 184, 268
@@ -174,12 +175,7 @@ def _spend_tile(found: Spend | None, asks: bool) -> None:
 
 def asks_models(run: RunView) -> bool:
     """Whether any role of the run has a model."""
-    return any("provider" in role and role.get("model") for role in _sections(run.config))
-
-
-def _sections(settings: dict) -> list[dict]:
-    found = [v for v in settings.values() if isinstance(v, dict)]
-    return [*found, *(inner for section in found for inner in _sections(section))]
+    return any(role["model"] for _, role in roles_in(run.config))
 
 
 def _step_tiles(run: RunView, table: pd.DataFrame) -> None:

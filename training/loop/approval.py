@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from agents.case import Case, RoundResult
 from agents.config import EvolverConfig
-from memory.approval import Waiting, digest, read_inbox, read_waiting, settled, write_waiting
+from memory.approval import PHASE, Waiting, digest, read_inbox, read_waiting, settled, write_waiting
 from memory.decision import Approval, Decision
 from memory.errors import RunDirError, RunStop
 from memory.journal import RoundRecord
@@ -24,8 +24,6 @@ from training.loop.progress import Progress
 
 POLL = 2.0
 """Seconds between two looks into the inbox, which are signs of life too."""
-PHASE = "approval"
-"""The heartbeat's phase while edits wait for a person."""
 
 
 class Unanswered(RunStop):
@@ -111,9 +109,7 @@ class Hold:
     def _reason(self, waiting: Waiting) -> str:
         count = len(waiting.held)
         edits, they_are = ("1 edit waits", "it is") if count == 1 else (f"{count} edits wait", "they are")
-        end = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(waiting.until))
-        then = "applied" if waiting.default == "accept" else "rejected"
-        return f"{edits} for a person until {end}; without an answer {they_are} {then} (evolver.approval_default)"
+        return f"{edits} for a person until {waiting.deadline}; without an answer {they_are} {waiting.fate} (evolver.approval_default)"
 
     def _answers(self, waiting: Waiting, on_record: Collection[str]) -> dict[str, Approval]:
         """A word on every held edit, of a person or by default."""

@@ -17,7 +17,7 @@ from agents.checks import Refused, near_duplicate, rejected, without_history
 from agents.config import EvolverBudget, EvolverConfig
 from agents.limits import Traffic
 from agents.tool import evolver_tool
-from memory.approval import Answer, append_answer, digest, read_waiting
+from memory.approval import PHASE, Answer, append_answer, digest, read_waiting
 from memory.decision import Decision
 from memory.edit import SetLevel, apply
 from memory.errors import ConfigError
@@ -28,7 +28,7 @@ from tests.agents.cases import BLIND, case, edit_with
 from tests.agents.test_evolver import TASKS, evolver, memory  # noqa: F401 - a fixture
 from tests.builders import criterion, decision, field_edit, task
 from training.config import load_config
-from training.loop.approval import PHASE, Hold, Unanswered
+from training.loop.approval import Hold, Unanswered
 from training.loop.checkpoint import check_resumable
 from training.loop.progress import Progress
 from training.loop.round import EvolverRound
