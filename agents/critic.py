@@ -18,6 +18,7 @@ independently of the edit, and looks are judged by their parts of the error rate
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -180,12 +181,9 @@ class Critic:
     def _ask(self, tag: str, sample: Sample, new: int) -> Ask:
         """Random pairs that include a fresh rollout, up to the configured number per look. Candidates with the same rollouts ask the
         same pairs, so that they share Q."""
-        total = len(sample.strata)
-        possible = [(i, j) for j in range(total - new, total) for i in range(j)]
-        limit = 0 if sample.candidate.is_level else min(self.config.quality_pairs, len(possible))
-        rng = np.random.default_rng(zlib.crc32(f"{tag}/{sample.task_id}".encode()))
-        chosen = rng.choice(len(possible), size=limit, replace=False)
-        return Ask(sample.task_id, sample.before, [possible[int(k)] for k in sorted(chosen)])
+        limit = 0 if sample.candidate.is_level else self.config.quality_pairs
+        seed = zlib.crc32(f"{tag}/{sample.task_id}".encode())
+        return Ask(sample.task_id, sample.before, random_pairs(len(sample.strata), new, limit, seed))
 
     def _decide(
         self, look: Look, family: Sequence[Sample], samples: Sequence[Sample], last: bool
@@ -264,3 +262,11 @@ class Critic:
         ]
         signs = iter(self.rehearsal.signs(requests))
         return {s.candidate.edit.id: guards for s in samples if (guards := sign_guards(next(signs), next(signs)))}
+
+
+@lru_cache(maxsize=64)
+def random_pairs(total: int, new: int, limit: int, seed: int) -> tuple[tuple[int, int], ...]:
+    """At most ``limit`` pairs of ``total`` rollouts, each with one of the last ``new``, by position."""
+    possible = [(i, j) for j in range(total - new, total) for i in range(j)]
+    chosen = np.random.default_rng(seed).choice(len(possible), size=min(limit, len(possible)), replace=False)
+    return tuple(possible[k] for k in sorted(chosen.tolist()))

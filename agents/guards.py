@@ -23,6 +23,7 @@ from agents.statistics import Estimate, agreement, agreement_lost
 from memory.decision import Guard
 from memory.edit import AddField, CreateCriterion, RewriteField
 from memory.harness import GuidanceField, TaskHarness
+from memory.pairs import Orders
 from memory.visit import PairOrder, Rollout
 
 
@@ -122,5 +123,5 @@ def _harms(pool: RolloutPool, trials: Sequence[_Trial], limit: int) -> list[Esti
 def _harm(trial: _Trial, pairs: list[PairOrder], old: np.ndarray, new: np.ndarray) -> Estimate:
     if trial.by_rollouts:
         side = np.array([1.0 - 2.0 * s for s in trial.strata])
-        return agreement(side, pairs, trial.strata)
-    return agreement_lost(old, new, pairs, trial.strata)
+        return agreement(side, Orders.of(pairs), trial.strata)
+    return agreement_lost(old, new, Orders.of(pairs), trial.strata)

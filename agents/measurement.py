@@ -16,7 +16,6 @@ the old side, and the rank agreement too where criteria operations ride along; t
 of reward hacking that shows after the edit and is stronger than before. Where less than ``LEAST_SCORED`` of a group is scored nothing is known.
 """
 
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -36,7 +35,7 @@ from agents.statistics import (
     taking_part,
 )
 from memory.decision import Guard, Interval, ScoreChange
-from memory.pairs import CLASSES, class_tensor, pair_shares, pass_matrix, points_weights, shares_of
+from memory.pairs import CLASSES, Orders, class_tensor, pair_shares, pass_matrix, points_weights, shares_of
 from memory.task import Criterion
 from memory.visit import PairShares, Rollout, Sign
 
@@ -132,8 +131,7 @@ def _beyond_flat(sample: Sample, rollouts: Sequence[Rollout], config: CriticConf
     if scored_share(rollouts) < LEAST_SCORED:
         return UNKNOWN
     edit, rubric = sample.candidate.edit, sample.candidate.before.rubric
-    rng = np.random.default_rng(zlib.crc32(f"level/{edit.id}/{len(rollouts)}".encode()))
-    estimate, draws = informative_posterior(pass_matrix(rollouts, rubric), points_weights(rubric), rng)
+    estimate, draws = informative_posterior(pass_matrix(rollouts, rubric), points_weights(rubric))
     sign = 1.0 if edit.operation.op == "raise_level" else -1.0
     return Posterior(value=sign * (estimate - config.flat_share), draws=sign * (draws - config.flat_share))
 
@@ -146,6 +144,7 @@ class _Groups:
         self.config = config
         self.edit = sample.candidate.edit
         self.before, self.after = sample.rulers()
+        self.pairs = Orders.of(sample.pairs)
 
     def read(self, with_quality: bool) -> Reading:
         before = self._classes(after=False, ruler=self.before)
@@ -157,7 +156,8 @@ class _Groups:
         else:
             ids, name = self.edit.claim.criterion_ids, self.edit.claim.pair_class
             quantity, least = f"share not {name}", -np.eye(4)[CLASSES.index(name)]
-            first, second = before, self._classes(after=True, ruler=self.before)
+            first = before
+            second = on_new_criteria if self.after == self.before else self._classes(after=True, ruler=self.before)
             weights_b = weights_a = points_weights(self.before) * np.array([not ids or c.id in ids for c in self.before])
         mass = np.einsum("pkc,k->p", first, weights_b) + np.einsum("pkc,k->p", second, weights_a)
         gain = self._estimate(lambda w: (shares_of(second, weights_a, w) - shares_of(first, weights_b, w)) @ least, mass)
@@ -181,7 +181,7 @@ class _Groups:
         """Class indicators of the pairs of one group, shape (pairs, criteria, 4)."""
         passes = pass_matrix(self._rollouts(after, ruler), ruler)
         passes[[not inside for inside in self.sample.inside(after)]] = np.nan
-        return class_tensor(passes, self.sample.pairs)
+        return class_tensor(passes, self.pairs)
 
     def _inside(self, after: bool) -> list[Rollout]:
         """The rollouts of one group, graded under its own criteria."""
@@ -190,9 +190,9 @@ class _Groups:
 
     def _estimate(self, of_pair_weights, mass: np.ndarray) -> Estimate:
         """The jackknife of a statistic that takes weights of the pairs, shape (n, pairs); ``mass`` is what each pair counts in it."""
-        strata, pairs = self.sample.strata, self.sample.pairs
-        counts = taking_part(len(strata), pairs, mass)
-        return jackknife(lambda weights: of_pair_weights(pair_weights(weights, pairs)), strata, counts)
+        strata = self.sample.strata
+        counts = taking_part(len(strata), self.pairs, mass)
+        return jackknife(lambda weights: of_pair_weights(pair_weights(weights, self.pairs)), strata, counts)
 
     def _agree_guard(self, before: np.ndarray, after: np.ndarray) -> Guard:
         weights_b, weights_a = points_weights(self.before), points_weights(self.after)
@@ -205,7 +205,7 @@ class _Groups:
     def _rank_guard(self) -> Guard:
         """Harm: how much less the score under the new criteria agrees with Q, on the same rollouts."""
         old, new = scores_of(self.sample.before), scores_of(self.sample.after)
-        harm = agreement_lost(old, new, self.sample.pairs, self.sample.strata)
+        harm = agreement_lost(old, new, self.pairs, self.sample.strata)
         return guard("rank agreement with Q", harm, self.config.guard_limit)
 
     def _unscored_guard(self) -> Guard:
@@ -219,7 +219,7 @@ class _Groups:
     def _quality_guard(self) -> Guard:
         """Harm: how much more often Q prefers a rollout before the edit to one after it than the other way round."""
         side = np.array([b * 1.0 - a * 1.0 for b, a in zip(self.sample.inside(False), self.sample.inside(True), strict=True)])
-        across = [p for p in self.sample.pairs if side[p.first] * side[p.second] == -1]
+        across = self.pairs.only(side[self.pairs.first] * side[self.pairs.second] == -1)
         harm = agreement(side, across, self.sample.strata)
         return guard("quality", harm, self.config.guard_limit)
 

@@ -5,7 +5,7 @@ ordered twice. What several candidates need at a look goes to the rehearsal in o
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from agents.rehearsal import GradeRequest, OrderRequest, Rehearsal, RolloutRequest
@@ -22,6 +22,11 @@ class Ask(NamedTuple):
     task_id: str
     rollouts: Sequence[Rollout]
     pairs: Sequence[tuple[int, int]]
+
+    @property
+    def key(self) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
+        """What is asked: rollout ids, which name their task, and pairs."""
+        return tuple(r.id for r in self.rollouts), tuple(self.pairs)
 
 
 class RolloutPool:
@@ -71,8 +76,8 @@ class RolloutPool:
     def order(self, wanted: Sequence[Ask]) -> list[list[PairOrder]]:
         """Q per request; pairs that Q could not score are left out."""
         requests: list[OrderRequest] = []
-        for ask in wanted:
-            ids = [r.id for r in ask.rollouts]
+        for ask in {ask.key: ask for ask in wanted}.values():
+            ids = ask.key[0]
             fresh = [(i, j) for i, j in ask.pairs if (ids[i], ids[j]) not in self._orders]
             self._orders.update({(ids[i], ids[j]): None for i, j in fresh})
             if fresh:
@@ -80,11 +85,16 @@ class RolloutPool:
         for request, found in zip(requests, self.rehearsal.order(requests) if requests else [], strict=True):
             for pair in found:
                 self._orders[request.rollouts[pair.first].id, request.rollouts[pair.second].id] = pair
-        return [
-            [
-                PairOrder(first=i, second=j, order=known.order)
-                for i, j in ask.pairs
-                if (known := self._orders[ask.rollouts[i].id, ask.rollouts[j].id]) is not None
-            ]
-            for ask in wanted
-        ]
+        answers: dict[tuple, list[PairOrder]] = {}  # candidates of one task often ask for the same
+        for ask in wanted:
+            if ask.key not in answers:
+                answers[ask.key] = list(self._known(ask))
+        return [answers[ask.key] for ask in wanted]
+
+    def _known(self, ask: Ask) -> Iterator[PairOrder]:
+        ids = ask.key[0]
+        for i, j in ask.pairs:
+            known = self._orders[ids[i], ids[j]]
+            if known is not None:
+                same_place = known.first == i and known.second == j
+                yield known if same_place else PairOrder(first=i, second=j, order=known.order)

@@ -9,12 +9,13 @@ a dozen rollouts; ``benchmarks/critic.py`` measures it.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from memory.decision import Interval
-from memory.visit import PairOrder
+from memory.pairs import Orders
 
 DRAWS = 20000
 """Draws of a posterior behind a probability, enough to tell one of a few ten-thousandths."""
@@ -71,11 +72,11 @@ def jackknife(statistic: Callable[[np.ndarray], np.ndarray], strata: Sequence[in
     whole, without = values[0], values[1:]
     if np.isnan(whole):
         return UNKNOWN
-    if np.isnan(without).any() or min(np.unique(groups, return_counts=True)[1]) < 2:
+    parts = [without[groups == stratum] for stratum in set(groups.tolist())]
+    if np.isnan(without).any() or min(map(len, parts)) < 2:
         return Estimate(value=float(whole), error=np.inf, freedom=1.0)
     variance = spread = 0.0
-    for stratum in np.unique(groups):
-        part = without[groups == stratum]
+    for part in parts:
         own = (len(part) - 1) / len(part) * float(((part - part.mean()) ** 2).sum())
         variance += own
         spread += own**2 / (len(part) - 1)
@@ -83,24 +84,23 @@ def jackknife(statistic: Callable[[np.ndarray], np.ndarray], strata: Sequence[in
     return Estimate(value=float(whole), error=max(float(np.sqrt(variance)), HALF / size), freedom=freedom)
 
 
-def taking_part(size: int, pairs: Sequence[PairOrder], mass: np.ndarray | None = None) -> np.ndarray:
+def taking_part(size: int, pairs: Orders, mass: np.ndarray | None = None) -> np.ndarray:
     """Which of ``size`` rollouts are in a pair, one with any ``mass``, shape (pairs,), where that is given."""
-    ends = np.array([(p.first, p.second) for p in pairs], dtype=np.intp).reshape(-1, 2)
     found = np.zeros(size, dtype=bool)
-    found[ends if mass is None else ends[mass > 0]] = True
+    for ends in (pairs.first, pairs.second):
+        found[ends if mass is None else ends[mass > 0]] = True
     return found
 
 
-def scored_pairs(pairs: Sequence[PairOrder], *scores: np.ndarray) -> list[PairOrder]:
+def scored_pairs(pairs: Orders, *scores: np.ndarray) -> Orders:
     """The pairs of which all ``scores``, shape (rollouts,) with NaN for unscored, know both sides."""
     known = ~np.isnan(np.vstack(scores)).any(axis=0)
-    return [p for p in pairs if known[p.first] and known[p.second]]
+    return pairs.only(known[pairs.first] & known[pairs.second])
 
 
-def pair_weights(weights: np.ndarray, pairs: Sequence[PairOrder]) -> np.ndarray:
+def pair_weights(weights: np.ndarray, pairs: Orders) -> np.ndarray:
     """Weight of each pair, shape (n, pairs), from the weights of the rollouts, shape (n, rollouts)."""
-    first, second = [p.first for p in pairs], [p.second for p in pairs]
-    return weights[:, first] * weights[:, second]
+    return weights[:, pairs.first] * weights[:, pairs.second]
 
 
 def weighted_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -109,39 +109,52 @@ def weighted_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.divide(weights @ values, mass, out=np.full(len(mass), np.nan), where=mass > 0)
 
 
-def rank_agreement(scores: np.ndarray, pairs: Sequence[PairOrder], weights: np.ndarray) -> np.ndarray:
-    """Kendall-like agreement of scores with Q over all pairs, in [-1, 1], per row of ``weights``. No score may be NaN."""
-    first, second = scores[[p.first for p in pairs]], scores[[p.second for p in pairs]]
-    order = np.array([p.order for p in pairs], dtype=float)
-    return weighted_mean(np.sign(first - second) * order, pair_weights(weights, pairs))
+def concordance(scores: np.ndarray, pairs: Orders) -> np.ndarray:
+    """Whether scores and Q order each pair alike, shape (pairs,): 1 alike, -1 the other way round, 0 where either ties. Its weighted
+    mean is a Kendall-like agreement in [-1, 1]. No score may be NaN."""
+    return np.sign(scores[pairs.first] - scores[pairs.second]) * pairs.order
 
 
-def agreement(scores: np.ndarray, pairs: Sequence[PairOrder], strata: Sequence[int]) -> Estimate:
-    """``rank_agreement`` of scores, shape (rollouts,), none of them NaN in a pair, with its error."""
-    return jackknife(lambda w: rank_agreement(scores, pairs, w), strata, taking_part(len(scores), pairs))
+def mean_over_pairs(values: np.ndarray, pairs: Orders, size: int, strata: Sequence[int]) -> Estimate:
+    """The mean of ``values``, shape (pairs,), over pairs of ``size`` rollouts, with its error."""
+    return jackknife(lambda w: weighted_mean(values, pair_weights(w, pairs)), strata, taking_part(size, pairs))
 
 
-def agreement_lost(old: np.ndarray, new: np.ndarray, pairs: Sequence[PairOrder], strata: Sequence[int]) -> Estimate:
+def agreement(scores: np.ndarray, pairs: Orders, strata: Sequence[int]) -> Estimate:
+    """The mean ``concordance`` of scores, shape (rollouts,), none of them NaN in a pair, with its error."""
+    return mean_over_pairs(concordance(scores, pairs), pairs, len(scores), strata)
+
+
+def agreement_lost(old: np.ndarray, new: np.ndarray, pairs: Orders, strata: Sequence[int]) -> Estimate:
     """How much less ``new`` scores agree with Q than ``old`` ones of the same rollouts, shape (rollouts,) with NaN for unscored, over
     the pairs that both know."""
     known = scored_pairs(pairs, old, new)
-    counts = taking_part(len(old), known)
-    return jackknife(lambda w: rank_agreement(old, known, w) - rank_agreement(new, known, w), strata, counts)
+    return mean_over_pairs(concordance(old, known) - concordance(new, known), known, len(old), strata)
 
 
-def informative_posterior(passes: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> tuple[float, np.ndarray]:
-    """How informative a group is: the expected share of separated pairs, sum_k w_k 2 p_k (1 - p_k), with draws of it.
+def informative_posterior(passes: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
+    """How informative a group is: the expected share of separated pairs, sum_k w_k 2 p_k (1 - p_k), with ``DRAWS`` draws of it.
 
     The pass rate p_k of each criterion is drawn from its Jeffreys posterior, Beta(passed + 1/2, failed + 1/2), criteria taken as
     independent (Brown, Cai and DasGupta 2001); the estimate is at its mean. An estimate from the observed rates would call a
-    group in which nothing separated certainly flat.
+    group in which nothing separated certainly flat. Equal counts give equal draws.
+
+    Args:
+        passes: ``memory.pairs.pass_matrix``, shape (rollouts, criteria).
+        weights: of the criteria, shape (criteria,); they sum to 1.
     """
     estimate, draws = 0.0, np.zeros(DRAWS)
     for k, weight in enumerate(weights):
         scored = passes[~np.isnan(passes[:, k]), k]
-        passed = scored.sum()
-        rates = rng.beta(passed + 0.5, len(scored) - passed + 0.5, size=DRAWS)
-        draws += weight * 2 * rates * (1 - rates)
+        passed = int(scored.sum())
+        draws += weight * _separated(passed, len(scored) - passed, k)
         rate = (passed + 0.5) / (len(scored) + 1)
         estimate += weight * 2 * rate * (1 - rate)
     return float(estimate), draws
+
+
+@lru_cache(maxsize=128)
+def _separated(passed: int, failed: int, place: int) -> np.ndarray:
+    """Draws of the share of pairs that a criterion separates. ``place`` makes those of two criteria independent."""
+    rates = np.random.default_rng((passed, failed, place)).beta(passed + 0.5, failed + 0.5, size=DRAWS)
+    return 2 * rates * (1 - rates)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 _HAN = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _UNSPACED = f"{_HAN}\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"
 _RUN = re.compile(f"[{_UNSPACED}]+|[^\\W_{_UNSPACED}]+")
+_STARTS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _HAN_RUN = re.compile(f"[{_HAN}]+")
 _PARTICLES = re.compile("[的了是在和与及或]+")
 """Chinese function characters; what stands on their two sides makes no pair."""
@@ -135,4 +136,4 @@ def _plain(text: str) -> str:
 
 
 def _is_unspaced(run: str) -> bool:
-    return re.match(f"[{_UNSPACED}]", run) is not None
+    return not run.isascii() and _STARTS_UNSPACED.match(run) is not None

@@ -6,6 +6,7 @@ The arithmetic is vectorised over weightings of the pairs, since the critic asks
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,36 +16,51 @@ from memory.visit import CriterionHealth, PairOrder, PairShares, Rollout, Visit
 CLASSES = ("blind", "saturated", "spurious", "agree")
 
 
+class Orders(NamedTuple):
+    """Pairs as arrays, each of shape (pairs,): positions of their rollouts, and what Q says, NaN where Q is off."""
+
+    first: np.ndarray
+    second: np.ndarray
+    order: np.ndarray
+
+    @classmethod
+    def of(cls, pairs: Sequence[PairOrder]) -> "Orders":
+        order = np.array([np.nan if p.order is None else p.order for p in pairs], dtype=float)
+        return cls(np.array([p.first for p in pairs], dtype=np.intp), np.array([p.second for p in pairs], dtype=np.intp), order)
+
+    def only(self, which: np.ndarray) -> "Orders":
+        """The pairs for which ``which``, shape (pairs,), is true."""
+        return Orders(self.first[which], self.second[which], self.order[which])
+
+
 def pass_matrix(rollouts: Sequence[Rollout], rubric: Sequence[Criterion]) -> np.ndarray:
     """Which rollout passes which criterion, shape (rollouts, criteria): 1 passes, 0 fails, NaN unscored.
 
     All verdicts of a rollout without a score are NaN: an unscored rollout takes no part in pair statistics.
     """
-    matrix = np.full((len(rollouts), len(rubric)), np.nan)
-    for i, rollout in enumerate(rollouts):
-        if rollout.score is None:
-            continue
-        verdicts = {v.criterion_id: v for v in rollout.verdicts}
-        for k, criterion in enumerate(rubric):
-            verdict = verdicts.get(criterion.id)
-            passed = verdict.passes(criterion) if verdict else None
+    unknown = [np.nan] * len(rubric)
+    places = {criterion.id: (k, criterion) for k, criterion in enumerate(rubric)}
+    matrix = []
+    for rollout in rollouts:
+        row = list(unknown)
+        for verdict in rollout.verdicts if rollout.score is not None else ():
+            k, criterion = places.get(verdict.criterion_id, (0, None))
+            passed = verdict.passes(criterion) if criterion else None
             if passed is not None:
-                matrix[i, k] = float(passed)
-    return matrix
+                row[k] = float(passed)
+        matrix.append(row)
+    return np.array(matrix, dtype=float).reshape(len(rollouts), len(rubric))
 
 
-def class_tensor(passes: np.ndarray, pairs: Sequence[PairOrder]) -> np.ndarray:
+def class_tensor(passes: np.ndarray, pairs: Orders) -> np.ndarray:
     """Class indicator per pair, criterion and class, shape (pairs, criteria, 4); all zero where either side is unscored."""
-    if not pairs:
-        return np.zeros((0, passes.shape[1], 4))
-    first, second = passes[[p.first for p in pairs]], passes[[p.second for p in pairs]]
-    order = np.array([np.nan if p.order is None else p.order for p in pairs])[:, None]
-    scored = ~(np.isnan(first) | np.isnan(second))
-    separates = scored & (first != second)
-    agrees = separates & (np.isnan(order) | (np.where(first > second, 1, -1) == order))
-    return np.stack(
-        [scored & (first + second == 0), scored & (first + second == 2), separates & ~agrees, agrees], axis=-1
-    ).astype(float)
+    first, second, order = passes[pairs.first], passes[pairs.second], pairs.order[:, None]
+    both = first + second
+    separates = both == 1
+    agrees = separates & (np.isnan(order) | (first - second == order))
+    classes = np.empty((*both.shape, 4))
+    classes[..., 0], classes[..., 1], classes[..., 2], classes[..., 3] = both == 0, both == 2, separates & ~agrees, agrees
+    return classes
 
 
 def points_weights(rubric: Sequence[Criterion]) -> np.ndarray:
@@ -74,7 +90,7 @@ def group_shares(
 ) -> tuple[PairShares, tuple[CriterionHealth, ...]]:
     """The shares of a group over all criteria, and the health of each criterion."""
     passes = pass_matrix(rollouts, rubric)
-    classes = class_tensor(passes, pairs)
+    classes = class_tensor(passes, Orders.of(pairs))
     health = []
     for k, criterion in enumerate(rubric):
         scored = passes[~np.isnan(passes[:, k]), k]

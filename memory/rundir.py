@@ -22,14 +22,16 @@ from filelock import FileLock, Timeout
 from memory.errors import RunDirError
 
 
-def write_atomic(path: Path, text: str) -> None:
-    """Replace ``path`` by ``text`` so that a reader sees the old or the new content, never a part."""
+def write_atomic(path: Path, text: str, lasting: bool = True) -> None:
+    """Replace ``path`` by ``text`` so that a reader sees the old or the new content, never a part. What need not be ``lasting`` is not
+    waited for until it is on disk, and may be empty after a power cut."""
     part = path.with_name(path.name + ".part")
     # A lone surrogate, which a model's JSON can bring, is not worth losing a run for.
     with open(part, "w", encoding="utf-8", errors="replace") as file:
         file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+        if lasting:
+            file.flush()
+            os.fsync(file.fileno())
     os.replace(part, path)
 
 
@@ -82,4 +84,4 @@ class RunDir:
 
     def beat(self, **state: Any) -> None:
         """Say what the run is doing now, for readers of the directory."""
-        write_atomic(self.heartbeat, json.dumps(state))
+        write_atomic(self.heartbeat, json.dumps(state), lasting=False)

@@ -7,12 +7,13 @@ from agents.statistics import (
     HALF,
     LARGEST,
     Estimate,
+    concordance,
     informative_posterior,
     jackknife,
     pair_weights,
-    rank_agreement,
     weighted_mean,
 )
+from memory.pairs import Orders
 from memory.visit import PairOrder
 
 
@@ -49,11 +50,11 @@ def test_a_group_whose_rollouts_are_all_alike_is_not_certain():
 def test_the_interval_of_a_pair_share_holds_the_truth():
     """The share of pairs in which both fail, at a pass rate of 0.4: of 300 intervals at 90 % about 30 miss, 48 are allowed."""
     rng = np.random.default_rng(1)
-    pairs = [PairOrder(first=i, second=j, order=0) for j in range(24) for i in range(j)]
+    pairs = Orders.of([PairOrder(first=i, second=j, order=0) for j in range(24) for i in range(j)])
     missed = 0
     for _ in range(300):
         fails = rng.random(24) > 0.4
-        both = np.array([float(fails[p.first] and fails[p.second]) for p in pairs])
+        both = (fails[pairs.first] & fails[pairs.second]).astype(float)
         found = jackknife(lambda w, both=both: weighted_mean(both, pair_weights(w, pairs)), [0] * 24).interval(0.05)
         missed += not found.low <= 0.36 <= found.high
     assert missed <= 48
@@ -65,13 +66,20 @@ def test_the_noise_band_is_what_chance_exceeds_as_often_as_asked():
     assert found.interval(0.025).low == pytest.approx(0.3 - found.band(0.025))
 
 
-def test_rank_agreement_counts_pairs_that_score_and_q_order_alike():
+def test_concordance_counts_pairs_that_score_and_q_order_alike():
     pairs = [PairOrder(first=0, second=1, order=1), PairOrder(first=1, second=2, order=1), PairOrder(first=0, second=2, order=-1)]
-    scores = np.array([3.0, 2.0, 1.0])
-    assert rank_agreement(scores, pairs, np.ones((1, 3)))[0] == pytest.approx(1 / 3)
+    found = concordance(np.array([3.0, 2.0, 2.0]), Orders.of(pairs))
+    assert found.tolist() == [1.0, 0.0, -1.0]
 
 
 def test_no_group_is_certainly_flat_after_a_few_rollouts():
-    rng = np.random.default_rng(0)
-    few, many = (np.quantile(informative_posterior(np.zeros((n, 1)), np.ones(1), rng)[1], 0.975) for n in (4, 64))
+    few, many = (np.quantile(informative_posterior(np.zeros((n, 1)), np.ones(1))[1], 0.975) for n in (4, 64))
     assert few > 0.3 > many
+
+
+def test_criteria_of_equal_counts_are_drawn_independently():
+    """The mean of two independent shares varies by a factor of the square root of two less than one of them."""
+    passes = np.array([[1.0, 1.0], [0.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    one, two = (informative_posterior(passes[:, :n], np.full(n, 1 / n)) for n in (1, 2))
+    assert one[0] == pytest.approx(two[0])
+    assert one[1].std() / two[1].std() == pytest.approx(np.sqrt(2), rel=0.03)

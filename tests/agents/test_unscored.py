@@ -11,8 +11,8 @@ from agents.sample import Candidate
 from agents.statistics import LARGEST, jackknife, scored_pairs, taking_part
 from memory.edit import AddField, Claim, CreateCriterion, Edit, SetLevel, apply
 from memory.harness import GuidanceField, Harness
+from memory.pairs import Orders
 from memory.task import Verdict
-from memory.visit import PairOrder
 from tests.builders import SimulatedRehearsal, criterion, task
 
 RATES = {"rare": 0.3, "alpha": 0.5}
@@ -91,12 +91,12 @@ def test_a_measurement_without_anything_to_compare_is_written_as_plain_json():
 
 
 def test_rollouts_that_take_no_part_make_nothing_more_certain():
-    pairs = [PairOrder(first=0, second=2, order=1), PairOrder(first=1, second=3, order=1), PairOrder(first=0, second=3, order=-1)]
+    pairs = Orders(first=np.array([0, 1, 0]), second=np.array([2, 3, 3]), order=np.array([1.0, 1.0, -1.0]))
     values = np.array([1.0, 0.0, 0.5])
 
     def of(size):
         def statistic(weights):
-            mass = weights[:, [p.first for p in pairs]] * weights[:, [p.second for p in pairs]]
+            mass = weights[:, pairs.first] * weights[:, pairs.second]
             return mass @ values / mass.sum(axis=1)
 
         return jackknife(statistic, [0, 0, 1, 1] + [0, 1] * size, taking_part(4 + 2 * size, pairs))
@@ -116,6 +116,6 @@ def test_a_difference_that_hangs_on_one_rollout_is_not_known():
 
 def test_an_unscored_rollout_is_no_tie():
     old, new = np.array([1.0, 0.0, np.nan]), np.array([1.0, np.nan, 0.0])
-    pairs = [PairOrder(first=0, second=1, order=1), PairOrder(first=0, second=2, order=1)]
-    assert scored_pairs(pairs, old) == pairs[:1]
-    assert scored_pairs(pairs, old, new) == []
+    pairs = Orders(first=np.array([0, 0]), second=np.array([1, 2]), order=np.array([1.0, 1.0]))
+    assert scored_pairs(pairs, old).second.tolist() == [1]
+    assert scored_pairs(pairs, old, new).second.tolist() == []

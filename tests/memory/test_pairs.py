@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.pairs import class_tensor, group_shares, pass_matrix, points_weights, shares_of
+from memory.pairs import Orders, class_tensor, group_shares, pass_matrix, points_weights, shares_of
 from memory.task import Verdict
 from memory.visit import PairOrder, Rollout
 from tests.builders import criterion, orders, rollouts, task, visit
@@ -76,7 +76,7 @@ def test_resampled_shares_equal_the_shares_of_the_resample():
     t = task()
     made = rollouts(t, ["alpha", "beta", "nothing", "alpha beta"])
     q = orders([3, 1, 0, 2])
-    classes = class_tensor(pass_matrix(made, t.rubric), q)
+    classes = class_tensor(pass_matrix(made, t.rubric), Orders.of(q))
     drawn = [0, 0, 2, 3]
     counts = np.bincount(drawn, minlength=4)
     pair_weights = np.array([[counts[p.first] * counts[p.second] for p in q]])

@@ -71,10 +71,10 @@ class FrozenPolicyRehearsal:
             return []
         with self.progress.phase("rehearse"):
             completions = self._generate(prompts, derived_seed(self.config.seed, "rehearsal", tag))
-        found: list[list[Rollout]] = [[] for _ in requests]
-        for number, ((k, guidance), ids) in enumerate(zip(owners, completions, strict=True)):
-            task = self.tasks[requests[k].task_id]
-            found[k].append(self.speaker.rollout(f"{tag}/{number}", task, ids, guidance))
+            found: list[list[Rollout]] = [[] for _ in requests]
+            for number, ((k, guidance), ids) in enumerate(zip(owners, completions, strict=True)):
+                task = self.tasks[requests[k].task_id]
+                found[k].append(self.speaker.rollout(f"{tag}/{number}", task, ids, guidance))
         self.store.write(tag, [r for rollouts in found for r in rollouts])
         self.rollouts += len(prompts)
         return [tuple(rollouts) for rollouts in found]
