@@ -5,7 +5,6 @@ It catches shared vocabulary and word forms, not synonyms. ``embed()`` is the se
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol
@@ -29,9 +28,10 @@ class HashingEmbedding:
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
-            for word, times in Counter(re.findall(r"\w+", text.lower())).items():
-                places, weights = _features(word)
-                np.add.at(row, places, weights * np.float32(times))
+            words = [_features(word) for word in re.findall(r"\w+", text.lower())]
+            if words:
+                places, weights = (np.concatenate(parts) for parts in zip(*words, strict=True))
+                row[:] = np.bincount(places, weights, DIMENSIONS)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.divide(vectors, norms, out=vectors, where=norms > 0)
 

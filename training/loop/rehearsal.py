@@ -99,11 +99,10 @@ class FrozenPolicyRehearsal:
         return [signs_in(samples(q.task_id, self.tasks[q.task_id].messages, q.rubric, rs), OF_REHEARSAL) for q, rs in groups]
 
     def order(self, requests: Sequence[OrderRequest]) -> list[tuple[PairOrder, ...]]:
-        asked = [
-            QualityPair(task=self.tasks[q.task_id], first=q.rollouts[i].text, second=q.rollouts[j].text)
-            for q in requests
-            for i, j in q.pairs
-        ]
+        asked: list[QualityPair] = []
+        for q in requests:
+            task, texts = self.tasks[q.task_id], [r.text for r in q.rollouts]
+            asked += [QualityPair(task, texts[i], texts[j]) for i, j in q.pairs]
         before = self.quality.calls
         with self.progress.phase("judge"):
             answers = iter(self.quality.compare(asked))
