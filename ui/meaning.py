@@ -1,7 +1,7 @@
 """Search by meaning over what a run remembers: its edits, and what its visits showed. Out of the journal; Chroma is never opened.
 
 An edit is one record. Visits are many and alike, so they are gathered into *situations*: visits of one task under one version of its
-harness entry whose largest pair class is the same. A record is embedded once, when it is first seen, and takes some 2 kB.
+harness entry whose largest pair class is the same. A record is embedded once, when words are first asked for, and takes some 2 kB.
 """
 
 import threading
@@ -20,7 +20,7 @@ from ui.readers import Remembered, RunView
 from ui.words import CLASSES, INTERFACES, operation
 
 MOST = 200_000
-"""Records that are embedded; of a run with more the rest is not found, which the page says."""
+"""Records that are kept; of a run with more the rest is not found, which the page says."""
 BATCH = 256
 """Records embedded between two signs of progress."""
 FAR = 0.15
@@ -93,47 +93,46 @@ class Hit:
 
 @dataclass
 class Meaning:
-    """The vectors of one run, kept with its view; ``take`` brings them up to date."""
+    """The records of one run and their vectors, kept with its view: ``take`` brings the records up to date, ``embed`` the vectors."""
 
     embedding: Embedding = field(default_factory=HashingEmbedding)
     records: list[Remembered | Situation] = field(default_factory=list)
     left_out: int = 0
     _vectors: np.ndarray = field(default_factory=lambda: np.zeros((0, DIMENSIONS), dtype=np.float32))
-    _waiting: list[Remembered | Situation] = field(default_factory=list)
+    _embedded: int = 0
     _situations: dict[tuple[int, int, int], Situation] = field(default_factory=dict)
     _edits: int = 0
     _visits: int = 0
     _tasks: dict[str, Task | None] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def take(self, run: RunView) -> Generator[tuple[int, int], None, None]:
-        """Embed what has come since, with (done, to do) now and then. May be left at any time and goes on where it stopped."""
+    def take(self, run: RunView) -> None:
+        """Add the records that have come since."""
         with self._lock:
-            self._waiting += run.decisions[self._edits :]
+            new = [*run.decisions[self._edits :], *self._new_situations(run)]
             self._edits = len(run.decisions)
-            self._waiting += self._new_situations(run)
-            done, total = 0, len(self._waiting)
-            while self._waiting:
-                batch = self._waiting[:BATCH][: max(0, MOST - len(self.records))]
-                if not batch:
-                    self.left_out += len(self._waiting)
-                    self._waiting = []
-                    return
-                vectors = self.embedding.embed([self.text(run, record) for record in batch])
-                self._store(vectors)
-                self.records += batch
-                self._waiting = self._waiting[len(batch) :]
-                done += len(batch)
-                yield done, total
+            room = max(0, MOST - len(self.records))
+            self.records += new[:room]
+            self.left_out += len(new[room:])
+
+    def embed(self, run: RunView) -> Generator[tuple[int, int], None, None]:
+        """Embed the records that are not yet, with (done, to do) now and then. May be left at any time and goes on where it stopped."""
+        with self._lock:
+            first, total = self._embedded, len(self.records)
+            while (start := self._embedded) < total:
+                batch = self.records[start : start + BATCH]
+                self._store(self.embedding.embed([self.text(run, record) for record in batch]))
+                yield self._embedded - first, total - first
 
     def _store(self, vectors: np.ndarray) -> None:
         """Room grows by doubling, so that a long run is not copied at every new record."""
-        count, more = len(self.records), len(vectors)
+        count, more = self._embedded, len(vectors)
         if count + more > len(self._vectors):
             grown = np.zeros((max(count + more, 2 * len(self._vectors)), vectors.shape[1]), dtype=np.float32)
             grown[:count] = self._vectors[:count]
             self._vectors = grown
         self._vectors[count : count + more] = vectors
+        self._embedded += more
 
     def _new_situations(self, run: RunView) -> list[Situation]:
         """Count the visits that have come; those that belong to no known situation make new ones."""
@@ -210,12 +209,12 @@ class Meaning:
         return Harness().of(task) if task else None
 
     def find(self, asked: Asked, most: int) -> list[Hit]:
-        """The nearest records that pass, at most ``most``; without words the newest first. What is ``FAR`` is left out."""
+        """The nearest records that pass, at most ``most``; what is ``FAR`` is left out. Without words the newest first, embedded or not."""
         records = self.records[:]
         if not asked.text:
             newest = sorted(filter(asked.passes, records), key=when, reverse=True)
             return [Hit(record, None) for record in newest[:most]]
-        near = self._vectors[: len(records)] @ self.embedding.embed([asked.text])[0]
+        near = self._vectors[: self._embedded] @ self.embedding.embed([asked.text])[0]
         found: list[Hit] = []
         for number in _descending(near):
             if near[number] < FAR or len(found) == most:

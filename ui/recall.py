@@ -1,6 +1,6 @@
 """The Memory page: what the run remembers, searched by meaning, each record on one line with the way to it."""
 
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 
 import streamlit as st
@@ -26,7 +26,9 @@ def draw(run: RunView) -> None:
         return
     asked = ask(run)
     meaning = run.meaning = run.meaning or Meaning()
-    build(run, meaning)
+    take(run, meaning)
+    if asked.text:
+        embed(run, meaning)
     st.caption(escaped(how(run, meaning)))
     found = meaning.find(asked, MOST_FOUND)
     if not found:
@@ -70,10 +72,16 @@ def ask(run: RunView) -> Asked:
     )
 
 
-def build(run: RunView, meaning: Meaning) -> None:
-    """Take in what has come since; the first time of a long run this shows how far it is."""
-    bar = st.progress(0.0, "Reading the numbers of the visits") if run.visits.unfilled > MANY else None
-    with closing(meaning.take(run)) as steps:
+def take(run: RunView, meaning: Meaning) -> None:
+    """Take in what has come since; soon after a long run was opened its visits' numbers are waited for."""
+    with st.spinner("Reading the numbers of the visits") if run.visits.unfilled > MANY else nullcontext():
+        meaning.take(run)
+
+
+def embed(run: RunView, meaning: Meaning) -> None:
+    """Read the words of what is not read yet; the first time of a long run this shows how far it is."""
+    bar = None
+    with closing(meaning.embed(run)) as steps:
         for done, total in steps:
             if done == total:
                 break

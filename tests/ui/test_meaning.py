@@ -17,7 +17,8 @@ from ui.words import CLASSES
 
 def built(run, **settings) -> Meaning:
     meaning = Meaning(**settings)
-    for _ in meaning.take(run):
+    meaning.take(run)
+    for _ in meaning.embed(run):
         pass
     return meaning
 
@@ -59,7 +60,8 @@ def test_a_run_read_in_pieces_is_found_as_one_read_at_once(copied, tmp_path):
     for start in range(0, len(lines), 17):
         with open(other / "journal.jsonl", "a") as file:
             file.writelines(lines[start : start + 17])
-        for _ in meaning.take(reader.refresh()):
+        meaning.take(reader.refresh())
+        for _ in meaning.embed(reader.view):
             pass
     whole = built(RunReader(copied).refresh())
     assert summary(meaning) == summary(whole)
@@ -76,13 +78,17 @@ def test_what_was_embedded_is_not_embedded_again(run, monkeypatch):
 
     monkeypatch.setattr(ui.meaning, "BATCH", 10)
     meaning = Meaning(Counting())
-    with closing(meaning.take(run)) as steps:
+    meaning.take(run)
+    assert meaning.find(Asked(), 1000), "the newest are found before anything is embedded"
+    assert texts == []
+    with closing(meaning.embed(run)) as steps:
         assert next(steps)[0] == 10
-    assert len(meaning.records) == 10, "a page that is left in mid-work keeps what is done"
-    told = list(meaning.take(run))
+    assert len(texts) == 10, "a page that is left in mid-work keeps what is done"
+    told = list(meaning.embed(run))
     assert told[-1][0] == told[-1][1]
     assert len(texts) == len(meaning.records) == len(built(run).records)
-    assert list(meaning.take(run)) == []
+    meaning.take(run)
+    assert list(meaning.embed(run)) == []
     assert meaning.find(Asked("fever"), 3)
     assert len(texts) == len(meaning.records) + 1
 

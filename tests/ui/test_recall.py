@@ -86,7 +86,7 @@ def test_text_of_a_run_is_shown_as_it_is(copied, open_page):
     assert not any("<script>" in value or "**not bold**" in value for value in raw)
 
 
-def test_the_first_build_shows_how_far_it_is_and_later_ones_do_not(copied, open_page, monkeypatch):
+def test_the_first_search_shows_how_far_it_is_and_later_ones_do_not(copied, open_page, monkeypatch):
     monkeypatch.setattr(ui.meaning, "BATCH", 5)
     told: list[str] = []
     progress = ui.recall.st.progress
@@ -97,9 +97,12 @@ def test_the_first_build_shows_how_far_it_is_and_later_ones_do_not(copied, open_
 
     monkeypatch.setattr(ui.recall.st, "progress", listening)
     app = open_page(copied, **LAB)
+    assert told == [], "without words nothing is embedded"
+    app.text_input(key="q").set_value("fever")
+    checked(app.run())
     assert any(text.startswith("Reading what the run remembers, once: 5 of") for text in told)
     before = len(told)
-    app.text_input(key="q").set_value("fever")
+    app.text_input(key="q").set_value("letter")
     checked(app.run())
     assert len(told) == before
 
