@@ -16,6 +16,14 @@ from ui.words import INTERFACES, OUTCOME_SIGNS, UNKNOWN, operation, said_of, sha
 QUOTED_IDS = 5
 """Evidence and memories that are named one by one before they fold away."""
 
+PROBES = {"probe-full_hint": "Probe with a full hint", "probe-quality": "Probe of quality"}
+"""Probes by the id under which evidence cites them (``agents.attribution``)."""
+UNMEASURED = {
+    "accepted": "taken as proposed (critic.acceptance: opinion)",
+    "rejected": "refused before any rollout was spent",
+    "inconclusive": "held back before any rollout was spent",
+}
+
 
 def card(run: RunView, remembered: Remembered) -> ET.Element:
     """The whole card; ``id`` is the edit's, for links within a page."""
@@ -65,7 +73,7 @@ def later_notes(run: RunView, decision: Decision) -> list[str]:
 def _measured(run: RunView, decision: Decision) -> list[ET.Element | None]:
     found, hindsight = decision.measurement, run.hindsight.get(decision.edit.id)
     if found is None:
-        return [h("p", "Not measured: the edit was refused before any rollout was spent.", class_="note")]
+        return [h("p", f"Not measured: the edit was {UNMEASURED[decision.outcome]}.", class_="note")]
     facts = [
         counted(found.rollouts, "fresh rollout"),
         counted(found.quality_calls, "quality call"),
@@ -116,7 +124,7 @@ def _reason(run: RunView, decision: Decision) -> list[ET.Element]:
 
 def _probe(probe: Probe) -> ET.Element:
     answer = {True: "✓ helps", False: "✗ does not help", None: "? could not tell"}[probe.helps]
-    name = {"full_hint": "Probe with a full hint", "quality": "Probe of quality"}[probe.kind]
+    name = PROBES[f"probe-{probe.kind}"]
     numbers = f", {share(probe.before)} → {share(probe.after)}" if probe.before is not None and probe.after is not None else ""
     numbers = numbers or (f", {share(probe.before)}" if probe.before is not None else "")
     cost = f" ({counted(probe.rollouts, 'rollout')}, {counted(probe.quality_calls, 'quality call')})"
@@ -194,6 +202,8 @@ def describe(run: RunView, memory_id: str) -> str:
     if remembered is not None:
         d = remembered.decision
         return f"edit on {d.edit.task_id} at step {d.step}: {operation(d.edit.operation.op)}, {d.outcome} ({memory_id})"
+    if memory_id in PROBES:
+        return f"{PROBES[memory_id]}, told above"
     visit = run.visits.by_id(memory_id)
     if visit is None:
         return f"{UNKNOWN} not in the journal ({memory_id})"

@@ -8,6 +8,7 @@ import streamlit as st
 from memory.decision import Decision
 from ui import approval, timeline
 from ui.card import card, evidence_ids
+from ui.drawing import counted
 from ui.html import STYLE, html
 from ui.link import go
 from ui.readers import Remembered, RunView
@@ -51,7 +52,7 @@ def draw(run: RunView) -> None:
     """Filters and the cards they leave; ``edit`` in the URL leaves one."""
     approval.draw(run)
     if not run.decisions:
-        st.info(no_edits(run))
+        st.info("No edits on record yet: the round that waits is the first." if run.waiting else no_edits(run))
         return
     st.html(STYLE)
     left = filtered(run)
@@ -75,9 +76,11 @@ def no_edits(run: RunView) -> str:
     if run.rounds:
         failures = [f"{count} × {reason}" for r in run.rounds.values() for reason, count in r.failures.items()]
         why = f" Failures: {escaped(', '.join(failures))}." if failures else ""
-        return f"No edits yet: {len(run.rounds)} rounds looked at tasks and proposed nothing.{why}"
+        return f"No edits yet: {counted(len(run.rounds), 'round')} looked at tasks and proposed nothing.{why}"
     if not isinstance(every, int):
         return "No edits yet, and config.yaml does not tell when the first round comes."
+    if run.setting("evolver", "cold_start"):
+        return "No edits yet: the first round comes before the first step, on the calibration tasks."
     steps = run.setting("train", "steps")
     never = " That is not before the last step, so this run will have none." if isinstance(steps, int) and every >= steps else ""
     return f"No edits yet: the first round comes at step {every}.{never}"

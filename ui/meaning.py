@@ -109,7 +109,7 @@ class Meaning:
     def take(self, run: RunView) -> None:
         """Add the records that have come since."""
         with self._lock:
-            new = [*run.decisions[self._edits :], *self._new_situations(run)]
+            new: list[Remembered | Situation] = [*run.decisions[self._edits :], *self._new_situations(run)]
             self._edits = len(run.decisions)
             room = max(0, MOST - len(self.records))
             self.records += new[:room]

@@ -25,6 +25,14 @@ CHOICE = "HARNESSRL_BROWSER"
 MISSING = (
     f"no browser found: run .ci/browser, install chromium, or name one by {CHOICE}=PATH ({CHOICE}=none leaves these tests out)"
 )
+SEEN = {
+    "Runs": "Choose a row to open the run",
+    "Overview": "Pair classes over steps",
+    "Evolver": "edits, newest first",
+    "Tasks": "Criteria, guidance and level over time",
+    "Rollouts": "Choose a cell, or choose below",
+}
+"""Words of a page that stand when it is whole; any other page must show some of its own."""
 PATIENCE = 60
 """Seconds until what should come is taken for missing."""
 expect.set_options(timeout=1000 * PATIENCE)
@@ -116,3 +124,16 @@ class Watched:
 
     def tab(self, name: str) -> Locator:
         return self.page.get_by_role("radiogroup", name="Page").get_by_text(name, exact=True)
+
+
+def walk(watched: Watched, places: dict[str, str]) -> None:
+    """Every page, each with words of its own and without a trace: by its tab, or by its link where its words are not known here."""
+    page = watched.open(page=ui.console.PAGES[0], **places)
+    for name in ui.console.PAGES:
+        if name in SEEN:
+            watched.tab(name).click()
+            expect(page.get_by_text(SEEN[name])).to_be_visible()
+        else:
+            watched.open(page=name, **places)
+            assert len(page.get_by_role("main").inner_text()) > 200
+        watched.check()

@@ -1,13 +1,16 @@
-"""One synthetic run for all tests that only read; tests that damage a run work on a copy of it."""
+"""One synthetic run for all tests that only read; tests that damage a run work on a copy of it. And a browser per module."""
 
 import shutil
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, BrowserContext
 from streamlit.testing.v1 import AppTest
 
 import ui.console
+from tests.ui.browser import CHOICE, MISSING, Watched, chromium, executable
 from tests.ui.synthetic import SyntheticRun
 
 CONSOLE = Path(ui.console.__file__)
@@ -43,3 +46,37 @@ def open_page(monkeypatch):
 def checked(app: AppTest) -> AppTest:
     assert not app.exception, app.exception[0].stack_trace
     return app
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = executable()
+    if path == "none":
+        pytest.skip(f"{CHOICE}=none")
+    if path is None:
+        pytest.fail(MISSING)
+    with chromium(path) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def window(browser) -> Iterator[BrowserContext]:
+    """One window for all tests, which then load the console's scripts once."""
+    context = browser.new_context(viewport={"width": 1440, "height": 1000}, reduced_motion="reduce")
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def look(window) -> Iterator[Callable[[str], Watched]]:
+    """A page on a console; when the test ends, nothing may have gone wrong behind it."""
+    opened: list[Watched] = []
+
+    def look(address: str) -> Watched:
+        opened.append(Watched(window.new_page(), address))
+        return opened[-1]
+
+    yield look
+    for watched in opened:
+        watched.check()
+        watched.page.close()

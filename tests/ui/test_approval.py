@@ -63,6 +63,15 @@ def test_what_waits_stands_on_top_with_its_whole_case(held, open_page):
     assert {b.key for b in app.button if str(b.key).startswith("approve")} == {"approve-r7-fever-1-0", "approve-r7-letter-3-1"}
 
 
+def test_before_the_first_decision_what_waits_is_not_denied(held, open_page):
+    path, _ = held
+    journal = path / "journal.jsonl"
+    journal.write_text("".join(k for k in journal.read_text().splitlines(keepends=True) if '"kind": "decision"' not in k))
+    words = said(open_page(path.parent, **PAGE))
+    assert "No edits on record yet: the round that waits is the first." in words
+    assert "No edits yet" not in words
+
+
 @pytest.mark.parametrize(("word", "shown"), [("approve", "Approved by a person"), ("reject", "Rejected by a person")])
 def test_an_answer_is_one_line_for_that_edit_as_it_was_shown(held, open_page, word, shown):
     path, waiting = held

@@ -3,38 +3,18 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import expect
 
 from memory.journal import Journal
-from tests.ui.browser import CHOICE, MISSING, Watched, chromium, executable, served
+from tests.ui.browser import SEEN, served, walk
 from tests.ui.synthetic import STEPS, TRICKY, SyntheticRun
-from ui.console import PAGES
 
-SEEN = {
-    "Runs": "Choose a row to open the run",
-    "Overview": "Pair classes over steps",
-    "Evolver": "edits, newest first",
-    "Tasks": "Criteria, guidance and level over time",
-    "Rollouts": "Choose a cell, or choose below",
-}
-"""Words of a page that stand when it is whole; any other page must show some of its own."""
 GOAL = 60
 """Steps that the live run heads for."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = executable()
-    if path == "none":
-        pytest.skip(f"{CHOICE}=none")
-    if path is None:
-        pytest.fail(MISSING)
-    with chromium(path) as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -73,42 +53,6 @@ def lab(live) -> Iterator[str]:
     """A console on the live run."""
     with served(live.run.run.root) as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def window(browser) -> Iterator[BrowserContext]:
-    """One window for all tests, which then load the console's scripts once."""
-    context = browser.new_context(viewport={"width": 1440, "height": 1000}, reduced_motion="reduce")
-    yield context
-    context.close()
-
-
-@pytest.fixture
-def look(window) -> Iterator[Callable[[str], Watched]]:
-    """A page on a console; when the test ends, nothing may have gone wrong behind it."""
-    opened: list[Watched] = []
-
-    def look(address: str) -> Watched:
-        opened.append(Watched(window.new_page(), address))
-        return opened[-1]
-
-    yield look
-    for watched in opened:
-        watched.check()
-        watched.page.close()
-
-
-def walk(watched: Watched, places: dict[str, str]) -> None:
-    """Every page, each with words of its own and without a trace: by its tab, or by its link where its words are not known here."""
-    page = watched.open(page=PAGES[0], **places)
-    for name in PAGES:
-        if name in SEEN:
-            watched.tab(name).click()
-            expect(page.get_by_text(SEEN[name])).to_be_visible()
-        else:
-            watched.open(page=name, **places)
-            assert len(page.get_by_role("main").inner_text()) > 200
-        watched.check()
 
 
 def test_every_page_of_the_demo_run_stands(demo, look):

@@ -4,8 +4,10 @@ import ast
 import json
 import re
 import time
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from typing import get_args
 
 import pandas as pd
 import pyarrow as pa
@@ -14,11 +16,14 @@ import yaml
 from streamlit.testing.v1 import AppTest
 
 import ui
+from memory.decision import Probe
 from memory.journal import Journal, RunRecord
 from tests.ui.conftest import checked
 from tests.ui.synthetic import EVERY, STEPS, TRICKY
+from ui.card import card, describe
 from ui.console import PAGES
 from ui.evolver import CARDS
+from ui.html import html
 from ui.readers import MISSING, RunReader
 from ui.rollouts import GROUP_SORTS
 
@@ -141,6 +146,21 @@ def test_a_revision_names_the_others_of_its_round_and_what_was_recalled(syntheti
     )
     assert "edit on tides-2 at step 4: lower level, inconclusive (r1-tides-2-1)" in words
     assert "not in the journal (v0-0-unknown)" in words
+
+
+def test_an_edit_taken_unmeasured_is_not_called_refused(synthetic):
+    remembered = next(d for d in RunReader(synthetic.run.root).refresh().accepted)
+    unmeasured = replace(remembered, decision=remembered.decision.model_copy(update={"measurement": None}))
+    words = html(card(RunReader(synthetic.run.root).refresh(), unmeasured))
+    assert "Not measured: the edit was taken as proposed" in words
+    assert "refused" not in words
+
+
+def test_evidence_from_a_probe_is_not_called_missing(synthetic):
+    run = RunReader(synthetic.run.root).refresh()
+    for kind in get_args(Probe.model_fields["kind"].annotation):
+        assert describe(run, f"probe-{kind}").endswith("told above")
+    assert "not in the journal" in describe(run, "probe-of-what")
 
 
 def test_an_edit_refused_before_measuring_says_so(synthetic, open_page):
