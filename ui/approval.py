@@ -30,9 +30,9 @@ def draw(run: RunView) -> None:
     if waiting is None or not held:
         return
     st.html(STYLE)
-    st.subheader(f"{counted(len(held), 'accepted edit')} {'waits' if len(held) == 1 else 'wait'} for a person")
+    st.subheader(waiting_words(held))
     st.markdown(escaped(until_when(run, waiting, time.time())))
-    shown = as_if_recorded(run, waiting)
+    shown = as_if_recorded(run)
     decided, notes = settled(waiting.held, run.answers)
     for remembered in held:
         edit_id = remembered.decision.edit.id
@@ -44,6 +44,10 @@ def draw(run: RunView) -> None:
                 _answered(decided[edit_id])
             else:
                 _ask(run, waiting, edit_id)
+
+
+def waiting_words(held: list[Remembered]) -> str:
+    return f"{counted(len(held), 'accepted edit')} {'waits' if len(held) == 1 else 'wait'} for a person"
 
 
 def held_decisions(run: RunView) -> list[Remembered]:
@@ -69,8 +73,11 @@ def until_when(run: RunView, waiting: Waiting, now: float) -> str:
     )
 
 
-def as_if_recorded(run: RunView, waiting: Waiting) -> RunView:
-    """The run as it will look when the round is on record, so that its cards can be drawn."""
+def as_if_recorded(run: RunView) -> RunView:
+    """The run as it will look when the round that waits is on record, so that its cards can be drawn."""
+    waiting = run.waiting
+    if waiting is None:
+        return run
     number = waiting.round.round
     attempts: dict[tuple[int, str], list[Remembered]] = {}
     for k, decision in enumerate(waiting.decisions):

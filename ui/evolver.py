@@ -52,7 +52,7 @@ def draw(run: RunView) -> None:
     """Filters and the cards they leave; ``edit`` in the URL leaves one."""
     approval.draw(run)
     if not run.decisions:
-        st.info("No edits on record yet: the round that waits is the first." if run.waiting else no_edits(run))
+        st.info(no_edits(run))
         return
     st.html(STYLE)
     left = filtered(run)
@@ -71,6 +71,8 @@ def draw(run: RunView) -> None:
 def no_edits(run: RunView) -> str:
     """Why there is nothing to show, and when there will be."""
     every = run.setting("evolver", "every")
+    if run.waiting:
+        return "No edits on record yet: the round that waits is the first."
     if run.setting("evolver", "enabled") is False:
         return "No edits: the evolver is switched off in this run (evolver.enabled is false)."
     if run.rounds:

@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from memory.rundir import write_atomic
+from ui.approval import as_if_recorded, held_decisions, waiting_words
 from ui.card import card
 from ui.drawing import Axis, counted, row
 from ui.evolver import no_edits
@@ -40,6 +41,7 @@ def document(run: RunView, most: int, now: float) -> str:
         h("h1", f"{run.name}: what the evolver changed, and why"),
         h("p", facts(run, now)),
         *(h("p", text) for text in run.troubles.values()),
+        *waiting(run),
         timeline(shown) if shown else h("p", no_edits(run)),
         h("p", f"The newest {len(shown)} edits; {counted(left_out, 'older one')} left out (--most).") if left_out else None,
         *(card(run, remembered) for remembered in shown),
@@ -47,6 +49,14 @@ def document(run: RunView, most: int, now: float) -> str:
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width">{html(h("title", run.name))}'
     style = f"<style>{STYLE.read_text(encoding='utf-8')}{PAGE_STYLE}</style>"
     return f"<!doctype html>\n<html><head>{head}{style}</head>{html(h('body', body))}</html>\n"
+
+
+def waiting(run: RunView) -> list[ET.Element]:
+    """The cards of accepted edits that wait for a person; they are answered in the console, not here."""
+    held = held_decisions(run)
+    if not held:
+        return []
+    return [h("h2", waiting_words(held)), *(card(as_if_recorded(run), remembered) for remembered in held)]
 
 
 def facts(run: RunView, now: float) -> str:

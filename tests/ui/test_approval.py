@@ -12,6 +12,7 @@ from memory.rundir import RunDir
 from tests.ui.conftest import checked
 from tests.ui.synthetic import STEPS, TRICKY
 from tests.ui.test_console import cards, said, text_of
+from ui.export import main as export
 from ui.readers import RunReader
 
 PAGE = {"page": "Evolver", "run": "copy"}
@@ -63,13 +64,13 @@ def test_what_waits_stands_on_top_with_its_whole_case(held, open_page):
     assert {b.key for b in app.button if str(b.key).startswith("approve")} == {"approve-r7-fever-1-0", "approve-r7-letter-3-1"}
 
 
-def test_before_the_first_decision_what_waits_is_not_denied(held, open_page):
-    path, _ = held
-    journal = path / "journal.jsonl"
-    journal.write_text("".join(k for k in journal.read_text().splitlines(keepends=True) if '"kind": "decision"' not in k))
-    words = said(open_page(path.parent, **PAGE))
-    assert "No edits on record yet: the round that waits is the first." in words
-    assert "No edits yet" not in words
+def test_an_exported_file_shows_what_waits(held, tmp_path):
+    path, waiting = held
+    out = tmp_path / "cards.html"
+    assert export([str(path), "--out", str(out)]) == 0
+    text = out.read_text()
+    assert "2 accepted edits wait for a person" in text
+    assert all(f'id="{edit_id}"' in text for edit_id in waiting.held)
 
 
 @pytest.mark.parametrize(("word", "shown"), [("approve", "Approved by a person"), ("reject", "Rejected by a person")])
@@ -146,7 +147,7 @@ def test_the_first_edits_of_a_run_can_wait(held, open_page, tmp_path):
     beat(fresh, "approval")
     app = open_page(fresh.parent, page="Evolver", run="fresh")
     assert len(cards(app)) == 2
-    assert "No edits yet" in said(app)
+    assert "No edits on record yet: the round that waits is the first." in said(app)
 
 
 def test_a_damaged_file_costs_a_sentence(held, open_page):

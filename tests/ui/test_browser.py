@@ -157,3 +157,24 @@ def test_a_deep_link_leads_to_one_edit_from_there_to_its_task_and_back(live, lab
     expect(page.get_by_text(SEEN["Tasks"])).to_be_visible()
     expect(page).to_have_url(re.compile("page=Tasks"))
     expect(page.get_by_role("combobox", name="Task")).to_have_value("fever-1")
+
+
+def test_a_search_by_meaning_survives_a_reload_and_leads_to_what_it_found(demo, look):
+    page = look(demo).open(page="Memory")
+    expect(page.get_by_text("newest first; give words")).to_be_visible()
+    search = page.get_by_role("textbox", name="Search by meaning")
+    search.fill("dialogue")
+    search.press("Enter")
+    hits = page.locator('[class*="st-key-hit-"]')
+
+    def found() -> None:
+        expect(page.get_by_text("nearest first")).to_be_visible()
+        expect(hits.first).to_contain_text("near 0.")
+
+    found()
+    expect(page).to_have_url(re.compile("q=dialogue"))
+    page.reload()
+    found()
+    hits.first.get_by_role("button", name="Open the task").click()
+    expect(page).to_have_url(re.compile("page=Tasks"))
+    expect(page.get_by_text(SEEN["Tasks"])).to_be_visible()
