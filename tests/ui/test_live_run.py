@@ -16,6 +16,8 @@ from memory.journal import read_journal
 from memory.rundir import RunDir
 from tests.ui.browser import PATIENCE, ROOT, served, walk
 
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+"""As it is before any test: training in this process leaves the address of its process group there."""
 STEPS, EVERY = 5, 2
 SETTINGS = (
     f"train.steps={STEPS}",
@@ -35,9 +37,8 @@ class Training:
     def __init__(self, root: Path):
         self.run = RunDir(root)
         command = [sys.executable, "-m", "training.run", "--config", str(ROOT / "configs" / "smoke.yaml"), "--run-dir", str(root)]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
         self.process = subprocess.Popen(
-            [*command, *SETTINGS], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [*command, *SETTINGS], cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
 
     def until_it_waits(self, number: int) -> list[str]:
