@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
         go(run=next(iter(found)))
     left, right = st.columns([5, 2], vertical_alignment="bottom")
     with left:
-        page = st.segmented_control("Page", PAGES, required=True, key="page", bind="query-params")
+        page = st.segmented_control("Page", PAGES, required=True, key="page", bind="query-params", wrap=True)
     if not own and (page in (None, "Runs") or not found):
         runs.draw_no_runs(folder, bool(found))
     if not found:

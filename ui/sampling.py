@@ -33,7 +33,7 @@ def _levels(run: RunView, last: float, width: int) -> None:
         why = no_edits(run) if not run.decisions else f"Edits that would have, none of them accepted: {tried}."
         st.info(f"All {total} tasks are at level 1: no edit has moved one. {why}")
         return
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns(2, gap="large")
     with left:
         st.altair_chart(curves.level_lanes(draws.level_table(run), last), key="levels")
         st.caption("Tasks at each level, each lane to its own scale; the number at the right is that of now.")

@@ -47,6 +47,7 @@ def draw(run: RunView) -> None:
         selection_mode="single-row",
         column_config={
             **shares,
+            "task": st.column_config.TextColumn(pinned=True),  # stays when a narrow window scrolls sideways
             "agree over visits": st.column_config.LineChartColumn(y_min=0, y_max=1, width=120),
             "edits": st.column_config.TextColumn(help="accepted / all"),
         },
