@@ -12,7 +12,7 @@ from typing import Protocol
 
 from agents.context import CaseFile
 from agents.symptoms import LEAST_ARM, Symptoms
-from memory.decision import Attribution, Probe
+from memory.decision import Attribution, probe_id
 from memory.edit import Interface, PairClass
 
 SATURATED = 0.6
@@ -270,11 +270,6 @@ def concerned(s: Symptoms, row: Row) -> tuple[str, ...]:
     return tuple(i for i, shares in s.criterion_shares.items() if shares.saturated >= SATURATED) if saturated(s) else ()
 
 
-def probe_id(probe: Probe) -> str:
-    """How a probe is cited as evidence."""
-    return f"probe-{probe.kind}"
-
-
 class RuleAttributor:
     """The table."""
 
@@ -291,7 +286,7 @@ class RuleAttributor:
             interface=row.interface,
             criterion_ids=concerned(symptoms, row),
             reason=row.because(symptoms),
-            evidence=(*(v.id for v in symptoms.visits), *map(probe_id, case.probes)),
+            evidence=(*(v.id for v in symptoms.visits), *(probe_id(p.kind) for p in case.probes)),
             probes=case.probes,
             author=self.author,
         )

@@ -4,11 +4,11 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from agents.attribution import InventedIds, RuleAttributor, probe_id
+from agents.attribution import InventedIds, RuleAttributor
 from agents.chat import ChatModel
 from agents.context import CaseFile
 from agents.prompts import EVIDENCE_TOKENS, case_text, prompt
-from memory.decision import Attribution
+from memory.decision import Attribution, probe_id
 
 
 class AttributionReply(BaseModel):
@@ -25,7 +25,7 @@ def observed_ids(case: CaseFile) -> set[str]:
     """What was seen or measured and can be cited for a decision: visits, edits (this round's too), probes as ``probe-full_hint``
     and ``probe-quality``, and the rollouts of the last visit."""
     edits = {d.edit.id for d in case.tried}
-    return {*case.evidence.ids, *edits, *map(probe_id, case.probes), *(r.id for r in case.rollouts)}
+    return {*case.evidence.ids, *edits, *(probe_id(p.kind) for p in case.probes), *(r.id for r in case.rollouts)}
 
 
 class ChatAttributor:

@@ -23,11 +23,6 @@ class Ask(NamedTuple):
     rollouts: Sequence[Rollout]
     pairs: Sequence[tuple[int, int]]
 
-    @property
-    def key(self) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
-        """What is asked: rollout ids, which name their task, and pairs."""
-        return tuple(r.id for r in self.rollouts), tuple(self.pairs)
-
 
 class RolloutPool:
     """One per pass of a round. ``rehearsal`` does the work."""
@@ -75,9 +70,10 @@ class RolloutPool:
 
     def order(self, wanted: Sequence[Ask]) -> list[list[PairOrder]]:
         """Q per request; pairs that Q could not score are left out."""
+        keys = [(tuple(r.id for r in ask.rollouts), tuple(ask.pairs)) for ask in wanted]
         requests: list[OrderRequest] = []
-        for ask in {ask.key: ask for ask in wanted}.values():
-            ids = ask.key[0]
+        asks = dict(zip(keys, wanted, strict=True))  # candidates of one task often ask for the same
+        for (ids, _), ask in asks.items():
             fresh = [(i, j) for i, j in ask.pairs if (ids[i], ids[j]) not in self._orders]
             self._orders.update({(ids[i], ids[j]): None for i, j in fresh})
             if fresh:
@@ -85,15 +81,11 @@ class RolloutPool:
         for request, found in zip(requests, self.rehearsal.order(requests) if requests else [], strict=True):
             for pair in found:
                 self._orders[request.rollouts[pair.first].id, request.rollouts[pair.second].id] = pair
-        answers: dict[tuple, list[PairOrder]] = {}  # candidates of one task often ask for the same
-        for ask in wanted:
-            if ask.key not in answers:
-                answers[ask.key] = list(self._known(ask))
-        return [answers[ask.key] for ask in wanted]
+        answers = {key: list(self._known(*key)) for key in asks}
+        return [answers[key] for key in keys]
 
-    def _known(self, ask: Ask) -> Iterator[PairOrder]:
-        ids = ask.key[0]
-        for i, j in ask.pairs:
+    def _known(self, ids: Sequence[str], pairs: Sequence[tuple[int, int]]) -> Iterator[PairOrder]:
+        for i, j in pairs:
             known = self._orders[ids[i], ids[j]]
             if known is not None:
                 same_place = known.first == i and known.second == j

@@ -88,6 +88,14 @@ class Decision(Noun):
     approval: Approval | None = None
 
 
+ProbeKind = Literal["full_hint", "quality"]
+
+
+def probe_id(kind: ProbeKind) -> str:
+    """How a probe is cited as evidence."""
+    return f"probe-{kind}"
+
+
 class Probe(Noun):
     """A small rehearsal for the attributor, where a visit does not tell the cause of a failure.
 
@@ -97,7 +105,7 @@ class Probe(Noun):
     where the probe could not tell.
     """
 
-    kind: Literal["full_hint", "quality"]
+    kind: ProbeKind
     criterion_ids: tuple[str, ...] = ()
     before: float | None = None
     after: float | None = None

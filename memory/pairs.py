@@ -38,17 +38,13 @@ def pass_matrix(rollouts: Sequence[Rollout], rubric: Sequence[Criterion]) -> np.
 
     All verdicts of a rollout without a score are NaN: an unscored rollout takes no part in pair statistics.
     """
-    unknown = [np.nan] * len(rubric)
-    places = {criterion.id: (k, criterion) for k, criterion in enumerate(rubric)}
-    matrix = []
-    for rollout in rollouts:
-        row = list(unknown)
+    places = {criterion.id: k for k, criterion in enumerate(rubric)}
+    matrix: list[list[bool | None]] = [[None] * len(rubric) for _ in rollouts]
+    for row, rollout in zip(matrix, rollouts, strict=True):
         for verdict in rollout.verdicts if rollout.score is not None else ():
-            k, criterion = places.get(verdict.criterion_id, (0, None))
-            passed = verdict.passes(criterion) if criterion else None
-            if passed is not None:
-                row[k] = float(passed)
-        matrix.append(row)
+            k = places.get(verdict.criterion_id)
+            if k is not None:
+                row[k] = verdict.passes(rubric[k])
     return np.array(matrix, dtype=float).reshape(len(rollouts), len(rubric))
 
 

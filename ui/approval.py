@@ -32,7 +32,7 @@ def draw(run: RunView) -> None:
     st.html(STYLE)
     st.subheader(waiting_words(held))
     st.markdown(escaped(until_when(run, waiting, time.time())))
-    shown = as_if_recorded(run)
+    shown = as_if_recorded(run, waiting)
     decided, notes = settled(waiting.held, run.answers)
     for remembered in held:
         edit_id = remembered.decision.edit.id
@@ -73,11 +73,8 @@ def until_when(run: RunView, waiting: Waiting, now: float) -> str:
     )
 
 
-def as_if_recorded(run: RunView) -> RunView:
+def as_if_recorded(run: RunView, waiting: Waiting) -> RunView:
     """The run as it will look when the round that waits is on record, so that its cards can be drawn."""
-    waiting = run.waiting
-    if waiting is None:
-        return run
     number = waiting.round.round
     attempts: dict[tuple[int, str], list[Remembered]] = {}
     for k, decision in enumerate(waiting.decisions):

@@ -5,7 +5,7 @@ The console and the exported file show the same cards.
 
 import xml.etree.ElementTree as ET
 
-from memory.decision import Attribution, Decision, Probe
+from memory.decision import Attribution, Decision, Probe, probe_id
 from ui import drawing
 from ui.change import Parts, sides
 from ui.drawing import counted
@@ -16,8 +16,8 @@ from ui.words import INTERFACES, OUTCOME_SIGNS, UNKNOWN, operation, said_of, sha
 QUOTED_IDS = 5
 """Evidence and memories that are named one by one before they fold away."""
 
-PROBES = {"probe-full_hint": "Probe with a full hint", "probe-quality": "Probe of quality"}
-"""Probes by the id under which evidence cites them (``agents.attribution``)."""
+PROBES = {probe_id("full_hint"): "Probe with a full hint", probe_id("quality"): "Probe of quality"}
+"""Probes by the id under which evidence cites them."""
 UNMEASURED = {
     "accepted": "taken as proposed (critic.acceptance: opinion)",
     "rejected": "refused before any rollout was spent",
@@ -124,7 +124,7 @@ def _reason(run: RunView, decision: Decision) -> list[ET.Element]:
 
 def _probe(probe: Probe) -> ET.Element:
     answer = {True: "✓ helps", False: "✗ does not help", None: "? could not tell"}[probe.helps]
-    name = PROBES[f"probe-{probe.kind}"]
+    name = PROBES[probe_id(probe.kind)]
     numbers = f", {share(probe.before)} → {share(probe.after)}" if probe.before is not None and probe.after is not None else ""
     numbers = numbers or (f", {share(probe.before)}" if probe.before is not None else "")
     cost = f" ({counted(probe.rollouts, 'rollout')}, {counted(probe.quality_calls, 'quality call')})"

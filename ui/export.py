@@ -54,9 +54,10 @@ def document(run: RunView, most: int, now: float) -> str:
 def waiting(run: RunView) -> list[ET.Element]:
     """The cards of accepted edits that wait for a person; they are answered in the console, not here."""
     held = held_decisions(run)
-    if not held:
+    if run.waiting is None or not held:
         return []
-    return [h("h2", waiting_words(held)), *(card(as_if_recorded(run), remembered) for remembered in held)]
+    shown = as_if_recorded(run, run.waiting)
+    return [h("h2", waiting_words(held)), *(card(shown, remembered) for remembered in held)]
 
 
 def facts(run: RunView, now: float) -> str:

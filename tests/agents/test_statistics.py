@@ -7,6 +7,7 @@ from agents.statistics import (
     HALF,
     LARGEST,
     Estimate,
+    agreement,
     concordance,
     informative_posterior,
     jackknife,
@@ -70,6 +71,7 @@ def test_concordance_counts_pairs_that_score_and_q_order_alike():
     pairs = [PairOrder(first=0, second=1, order=1), PairOrder(first=1, second=2, order=1), PairOrder(first=0, second=2, order=-1)]
     found = concordance(np.array([3.0, 2.0, 2.0]), Orders.of(pairs))
     assert found.tolist() == [1.0, 0.0, -1.0]
+    assert agreement(np.array([3.0, 2.0, 1.0]), Orders.of(pairs), [0] * 3).value == pytest.approx(1 / 3)
 
 
 def test_no_group_is_certainly_flat_after_a_few_rollouts():

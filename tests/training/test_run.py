@@ -1,7 +1,6 @@
 """The command, end to end and for real: TRL, DeepSpeed, Chroma, LangGraph and the lab's policy in child processes."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,16 +11,12 @@ import pytest
 import yaml
 
 from memory.journal import read_journal, read_lines
+from tests.command import ENVIRONMENT, ROOT, SMOKE, command
 from training.run import main
-
-ROOT = Path(__file__).parents[2]
-SMOKE = ["--config", str(ROOT / "configs" / "smoke.yaml")]
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
 
 
 def run(*arguments: str, **more) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "training.run", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=240, **more)
+    return subprocess.run(command(*arguments), cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=240, **more)
 
 
 def records(directory: Path) -> list:
@@ -107,8 +102,13 @@ def test_gold_reaches_neither_visits_nor_edits_nor_rollouts(finished):
 def test_six_steps_equal_three_a_kill_and_three_more(finished, tmp_path):
     """Killed with SIGKILL in step 5, after the checkpoint of step 3: the resumed run is the run that was never killed."""
     directory = tmp_path / "killed"
-    command = [sys.executable, "-m", "training.run", *SMOKE, "--run-dir", str(directory)]
-    process = subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command(*SMOKE, "--run-dir", str(directory)),
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     deadline = time.monotonic() + 200
     try:
         while len(metrics(directory)) < 4:
@@ -143,8 +143,8 @@ def test_plain_grpo_runs_through_the_same_code(tmp_path):
 
 def test_ctrl_c_finishes_the_step_saves_and_summarises(tmp_path):
     directory = tmp_path / "stopped"
-    command = [sys.executable, "-m", "training.run", *SMOKE, "--run-dir", str(directory), "train.steps=500"]
-    process = subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    started = command(*SMOKE, "--run-dir", str(directory), "train.steps=500")
+    process = subprocess.Popen(started, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 200
     while not metrics(directory):
         assert process.poll() is None

@@ -17,8 +17,8 @@ from urllib.request import urlopen
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 import ui.console
+from tests.command import ROOT
 
-ROOT = Path(ui.console.__file__).parent.parent
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHOICE = "HARNESSRL_BROWSER"
 """The environment variable that names a browser; ``none`` leaves its tests out."""

@@ -10,7 +10,8 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from tests.ui.browser import MISSING, ROOT, Watched, chromium, executable, served
+from tests.command import ROOT
+from tests.ui.browser import MISSING, Watched, chromium, executable, served
 from ui.console import PAGES
 
 EDIT, TASK = "r3-writing-dialogue-1-1a", "writing-dialogue-1"

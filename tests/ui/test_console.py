@@ -16,7 +16,7 @@ import yaml
 from streamlit.testing.v1 import AppTest
 
 import ui
-from memory.decision import Probe
+from memory.decision import ProbeKind, probe_id
 from memory.journal import Journal, RunRecord
 from tests.ui.conftest import checked
 from tests.ui.synthetic import EVERY, STEPS, TRICKY
@@ -149,17 +149,17 @@ def test_a_revision_names_the_others_of_its_round_and_what_was_recalled(syntheti
 
 
 def test_an_edit_taken_unmeasured_is_not_called_refused(synthetic):
-    remembered = next(d for d in RunReader(synthetic.run.root).refresh().accepted)
-    unmeasured = replace(remembered, decision=remembered.decision.model_copy(update={"measurement": None}))
-    words = html(card(RunReader(synthetic.run.root).refresh(), unmeasured))
+    run = RunReader(synthetic.run.root).refresh()
+    taken = run.accepted[0]
+    words = html(card(run, replace(taken, decision=taken.decision.model_copy(update={"measurement": None}))))
     assert "Not measured: the edit was taken as proposed" in words
     assert "refused" not in words
 
 
 def test_evidence_from_a_probe_is_not_called_missing(synthetic):
     run = RunReader(synthetic.run.root).refresh()
-    for kind in get_args(Probe.model_fields["kind"].annotation):
-        assert describe(run, f"probe-{kind}").endswith("told above")
+    for kind in get_args(ProbeKind):
+        assert describe(run, probe_id(kind)).endswith("told above")
     assert "not in the journal" in describe(run, "probe-of-what")
 
 
@@ -347,6 +347,7 @@ def test_an_evolver_that_is_off_or_never_comes_is_said(tmp_path, open_page):
         ("off", {"evolver": {"enabled": False, "every": 5}}, "switched off"),
         ("late", {"evolver": {"enabled": True, "every": 5}, "train": {"steps": 5}}, "this run will have none"),
         ("odd", {"evolver": "what"}, "does not tell when"),
+        ("cold", {"evolver": {"enabled": True, "every": 5, "cold_start": 4}}, "before the first step"),
     ):
         run = tmp_path / name
         run.mkdir()

@@ -1,9 +1,7 @@
 """The console on a real run of the laboratory that trains, waits for a person, hears the answer and goes on to its end."""
 
-import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +12,9 @@ from playwright.sync_api import Page, expect
 from memory.approval import read_waiting
 from memory.journal import read_journal
 from memory.rundir import RunDir
-from tests.ui.browser import PATIENCE, ROOT, served, walk
+from tests.command import ENVIRONMENT, ROOT, SMOKE, command
+from tests.ui.browser import served, walk
 
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-"""As it is before any test: training in this process leaves the address of its process group there."""
 STEPS, EVERY = 5, 2
 SETTINGS = (
     f"train.steps={STEPS}",
@@ -36,9 +33,9 @@ class Training:
 
     def __init__(self, root: Path):
         self.run = RunDir(root)
-        command = [sys.executable, "-m", "training.run", "--config", str(ROOT / "configs" / "smoke.yaml"), "--run-dir", str(root)]
+        started = command(*SMOKE, *SETTINGS, "--run-dir", str(root))
         self.process = subprocess.Popen(
-            [*command, *SETTINGS], cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            started, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
 
     def until_it_waits(self, number: int) -> list[str]:
@@ -100,7 +97,7 @@ def test_a_real_run_is_seen_on_every_page_and_goes_on_as_a_person_says(training,
         answer(page, edit_id, "Reject")
     assert f"step {STEPS}/{STEPS}" in training.until_it_ends()
     page = watched.open(page="Overview", run="real")
-    expect(page.get_by_text(re.compile(f"finished · step {STEPS} of {STEPS}"))).to_be_visible(timeout=1000 * PATIENCE)
+    expect(page.get_by_text(re.compile(f"finished · step {STEPS} of {STEPS}"))).to_be_visible()
     decisions = [e.record for e in read_journal(training.run.journal) if e.kind == "decision"]
     held = {first, *others, *last}
     answered = {d.edit.id: d.outcome for d in decisions if d.edit.id in held}

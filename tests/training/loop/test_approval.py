@@ -1,11 +1,9 @@
 """Accepted edits wait for a person: nothing is applied unasked, nothing rejected is applied, nothing is measured twice."""
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -27,6 +25,7 @@ from memory.rundir import RunDir
 from tests.agents.cases import BLIND, case, edit_with
 from tests.agents.test_evolver import TASKS, evolver, memory  # noqa: F401 - a fixture
 from tests.builders import criterion, decision, field_edit, task
+from tests.command import ENVIRONMENT, ROOT, SMOKE, command
 from training.config import load_config
 from training.loop.approval import Hold, Unanswered
 from training.loop.checkpoint import check_resumable
@@ -312,9 +311,8 @@ def test_without_a_hold_the_same_round_is_recorded_at_once(memory, tmp_path):  #
 
 # ---- the command ----
 
-ROOT = Path(__file__).parents[3]
 HELD_RUN = [
-    "--config", str(ROOT / "configs" / "smoke.yaml"), "train.steps=3", "train.deepspeed=null", "evolver.approval=human", "tasks.heldout=[]",
+    *SMOKE, "train.steps=3", "train.deepspeed=null", "evolver.approval=human", "tasks.heldout=[]",
     "evolver.critic.acceptance=mean", "evolver.critic.rollouts=[4]", "evolver.revisions=0", "evolver.critic.guard_limit=1",
 ]  # fmt: skip
 
@@ -322,9 +320,8 @@ HELD_RUN = [
 def test_a_run_killed_while_it_waits_goes_on_with_the_answers(tmp_path):
     """Killed with SIGKILL in the first round's wait; a person answers meanwhile; the resumed run applies what was approved."""
     run = RunDir(tmp_path / "held")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "training.run", *HELD_RUN, "--run-dir", str(run.root)]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    started = command(*HELD_RUN, "--run-dir", str(run.root))
+    process = subprocess.Popen(started, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     deadline = time.monotonic() + 200
     try:
         while not run.waiting.exists():
@@ -344,8 +341,8 @@ def test_a_run_killed_while_it_waits_goes_on_with_the_answers(tmp_path):
     for edit_id, word in ((no, "reject"), *((i, "approve") for i in yes)):
         append_answer(run.inbox, Answer.model_validate({"edit_id": edit_id, "digest": waiting.held[edit_id], "answer": word}))
 
-    resumed = [sys.executable, "-m", "training.run", "--resume", str(run.root), "evolver.approval_timeout=0.5"]
-    done = subprocess.run(resumed, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
+    resumed = command("--resume", str(run.root), "evolver.approval_timeout=0.5")
+    done = subprocess.run(resumed, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {p.name: p.stat().st_mtime_ns for p in run.rollouts.glob(f"round-{waiting.round.round:04d}-*")} == measured
     records = [e.record for e in read_journal(run.journal)]
