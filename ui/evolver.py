@@ -81,7 +81,7 @@ def no_edits(run: RunView) -> str:
         return f"No edits yet: {counted(len(run.rounds), 'round')} looked at tasks and proposed nothing.{why}"
     if not isinstance(every, int):
         return "No edits yet, and config.yaml does not tell when the first round comes."
-    if run.setting("evolver", "cold_start"):
+    if run.setting("evolver", "cold_start") and not run.metrics:
         return "No edits yet: the first round comes before the first step, on the calibration tasks."
     steps = run.setting("train", "steps")
     never = " That is not before the last step, so this run will have none." if isinstance(steps, int) and every >= steps else ""
