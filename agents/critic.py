@@ -27,8 +27,8 @@ from agents.config import CriticConfig
 from agents.findings import Finding, sentence
 from agents.guards import confirm
 from agents.measurement import Reading, mean_score, read, score_change, sign_guards
-from agents.pool import Ask, RolloutPool
-from agents.rehearsal import GradeRequest, Rehearsal
+from agents.pool import RolloutPool
+from agents.rehearsal import GradeRequest, OrderRequest, Rehearsal
 from agents.sample import Arm, Candidate, Sample, arms_of
 from memory.decision import Guard, Measurement, Outcome
 from memory.visit import Rollout
@@ -178,12 +178,12 @@ class Critic:
             needs[source] = (arm, needs.get(source, (arm, 0))[1] + arm.count(size))
         return list(needs.values())
 
-    def _ask(self, tag: str, sample: Sample, new: int) -> Ask:
+    def _ask(self, tag: str, sample: Sample, new: int) -> OrderRequest:
         """Random pairs that include a fresh rollout, up to the configured number per look. Candidates with the same rollouts ask the
         same pairs, so that they share Q."""
         limit = 0 if sample.candidate.is_level else self.config.quality_pairs
         seed = zlib.crc32(f"{tag}/{sample.task_id}".encode())
-        return Ask(sample.task_id, sample.before, random_pairs(len(sample.strata), new, limit, seed))
+        return OrderRequest(sample.task_id, sample.before, random_pairs(len(sample.strata), new, limit, seed))
 
     def _decide(
         self, look: Look, family: Sequence[Sample], samples: Sequence[Sample], last: bool

@@ -17,14 +17,15 @@ import numpy as np
 
 from agents.config import CriticConfig
 from agents.measurement import failed_for_certain, guard, scores_of
-from agents.pool import Ask, RolloutPool
+from agents.pool import RolloutPool
+from agents.rehearsal import OrderRequest
 from agents.sample import Arm, GuardTask, Sample
 from agents.statistics import Estimate, agreement, agreement_lost
 from memory.decision import Guard
 from memory.edit import AddField, CreateCriterion, RewriteField
 from memory.harness import GuidanceField, TaskHarness
 from memory.pairs import Orders
-from memory.visit import PairOrder, Rollout
+from memory.visit import Rollout
 
 
 def carried_over(sample: Sample, entry: TaskHarness) -> TaskHarness | None:
@@ -109,7 +110,7 @@ class _Trial:
 
 
 def _harms(pool: RolloutPool, trials: Sequence[_Trial], limit: int) -> list[Estimate]:
-    orders = pool.order([Ask(t.task.task_id, t.taken, t.pairs(limit)) for t in trials])
+    orders = pool.order([OrderRequest(t.task.task_id, t.taken, t.pairs(limit)) for t in trials])
     rubrics = [(t, rubric) for t in trials for rubric in (t.task.entry.rubric, t.after.rubric)]
     graded = iter(pool.grade([(t.task.task_id, rubric, t.taken) for t, rubric in rubrics]))
     harms = []
@@ -120,8 +121,8 @@ def _harms(pool: RolloutPool, trials: Sequence[_Trial], limit: int) -> list[Esti
     return harms
 
 
-def _harm(trial: _Trial, pairs: list[PairOrder], old: np.ndarray, new: np.ndarray) -> Estimate:
+def _harm(trial: _Trial, pairs: Orders, old: np.ndarray, new: np.ndarray) -> Estimate:
     if trial.by_rollouts:
         side = np.array([1.0 - 2.0 * s for s in trial.strata])
-        return agreement(side, Orders.of(pairs), trial.strata)
-    return agreement_lost(old, new, Orders.of(pairs), trial.strata)
+        return agreement(side, pairs, trial.strata)
+    return agreement_lost(old, new, pairs, trial.strata)

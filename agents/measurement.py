@@ -35,7 +35,7 @@ from agents.statistics import (
     taking_part,
 )
 from memory.decision import Guard, Interval, ScoreChange
-from memory.pairs import CLASSES, Orders, class_tensor, pair_shares, pass_matrix, points_weights, shares_of
+from memory.pairs import CLASSES, class_tensor, pair_shares, pass_matrix, points_weights, shares_of
 from memory.task import Criterion
 from memory.visit import PairShares, Rollout, Sign
 
@@ -144,7 +144,7 @@ class _Groups:
         self.config = config
         self.edit = sample.candidate.edit
         self.before, self.after = sample.rulers()
-        self.pairs = Orders.of(sample.pairs)
+        self.pairs = sample.pairs
 
     def read(self, with_quality: bool) -> Reading:
         before = self._classes(after=False, ruler=self.before)

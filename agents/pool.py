@@ -5,23 +5,15 @@ ordered twice. What several candidates need at a look goes to the rehearsal in o
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 from agents.rehearsal import GradeRequest, OrderRequest, Rehearsal, RolloutRequest
 from agents.sample import Arm, Source
+from memory.pairs import Orders
 from memory.task import Criterion
-from memory.visit import PairOrder, Rollout
+from memory.visit import Rollout
 
 Rubric = tuple[Criterion, ...]
-
-
-class Ask(NamedTuple):
-    """Pairs of these rollouts of a task, by position, that Q is to order."""
-
-    task_id: str
-    rollouts: Sequence[Rollout]
-    pairs: Sequence[tuple[int, int]]
 
 
 class RolloutPool:
@@ -31,7 +23,7 @@ class RolloutPool:
         self.rehearsal = rehearsal
         self._rollouts: dict[Source, list[tuple[Rollout, ...]]] = defaultdict(list)
         self._graded: dict[tuple[str, str], Rollout] = {}
-        self._orders: dict[tuple[str, str], PairOrder | None] = {}
+        self._orders: dict[tuple[str, str], float | None] = {}
 
     def roll_out(self, tag: str, wanted: Iterable[tuple[str, Arm, int]]) -> None:
         """A batch of (task id, arm, count): per source the largest count that is asked for."""
@@ -68,25 +60,19 @@ class RolloutPool:
             self._graded.update({(r.id, key.partition("\n")[2]): r for r in graded})
         return [[self._graded[r.id, key] for r in rollouts] for key, (_, _, rollouts) in zip(keys, wanted, strict=True)]
 
-    def order(self, wanted: Sequence[Ask]) -> list[list[PairOrder]]:
+    def order(self, wanted: Sequence[OrderRequest]) -> list[Orders]:
         """Q per request; pairs that Q could not score are left out."""
-        keys = [(tuple(r.id for r in ask.rollouts), tuple(ask.pairs)) for ask in wanted]
-        requests: list[OrderRequest] = []
-        asks = dict(zip(keys, wanted, strict=True))  # candidates of one task often ask for the same
-        for (ids, _), ask in asks.items():
-            fresh = [(i, j) for i, j in ask.pairs if (ids[i], ids[j]) not in self._orders]
+        keys = [(tuple(r.id for r in request.rollouts), tuple(request.pairs)) for request in wanted]
+        unlike = dict(zip(keys, wanted, strict=True))  # candidates of one task often ask for the same
+        missing: list[OrderRequest] = []
+        for (ids, pairs), request in unlike.items():
+            fresh = [(i, j) for i, j in pairs if (ids[i], ids[j]) not in self._orders]
             self._orders.update({(ids[i], ids[j]): None for i, j in fresh})
             if fresh:
-                requests.append(OrderRequest(task_id=ask.task_id, rollouts=tuple(ask.rollouts), pairs=tuple(fresh)))
-        for request, found in zip(requests, self.rehearsal.order(requests) if requests else [], strict=True):
-            for pair in found:
-                self._orders[request.rollouts[pair.first].id, request.rollouts[pair.second].id] = pair
-        answers = {key: list(self._known(*key)) for key in asks}
+                missing.append(request._replace(pairs=fresh))
+        for request, found in zip(missing, self.rehearsal.order(missing) if missing else [], strict=True):
+            ids = tuple(r.id for r in request.rollouts)
+            told = zip(found.first.tolist(), found.second.tolist(), found.order.tolist(), strict=True)
+            self._orders.update({(ids[i], ids[j]): order for i, j, order in told})
+        answers = {(ids, pairs): Orders.told(pairs, [self._orders[ids[i], ids[j]] for i, j in pairs]) for ids, pairs in unlike}
         return [answers[key] for key in keys]
-
-    def _known(self, ids: Sequence[str], pairs: Sequence[tuple[int, int]]) -> Iterator[PairOrder]:
-        for i, j in pairs:
-            known = self._orders[ids[i], ids[j]]
-            if known is not None:
-                same_place = known.first == i and known.second == j
-                yield known if same_place else PairOrder(first=i, second=j, order=known.order)

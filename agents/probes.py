@@ -24,8 +24,9 @@ from agents.rehearsal import GradeRequest, OrderRequest, Rehearsal, RolloutReque
 from agents.symptoms import FINE, Symptoms
 from memory.decision import Probe
 from memory.harness import GuidanceField
+from memory.pairs import Orders
 from memory.task import Criterion
-from memory.visit import PairOrder, Rollout
+from memory.visit import Rollout
 
 Kind = Literal["full_hint", "quality"]
 
@@ -129,7 +130,7 @@ def _roll_out_and_grade(rehearsal: Rehearsal, tag: str, sittings: Sequence[Sitti
             sitting.hinted = next(graded)
 
 
-def _orders(rehearsal: Rehearsal, tag: str, asking: Sequence[Sitting]) -> list[tuple[PairOrder, ...] | None]:
+def _orders(rehearsal: Rehearsal, tag: str, asking: Sequence[Sitting]) -> list[Orders | None]:
     """Q of each plain rollout against the reference answer; None where there is no reference or no Q."""
     able = [s for s in asking if s.case.task.reference and rehearsal.quality_source != "off"]
     requests = [
@@ -173,9 +174,8 @@ def _hint_probe(sitting: Sitting) -> Probe:
     )
 
 
-def _quality_probe(sitting: Sitting, orders: tuple[PairOrder, ...] | None) -> Probe:
-    told = [p.order for p in orders or () if p.order is not None]
-    share = sum(order >= 0 for order in told) / len(told) if told else None
+def _quality_probe(sitting: Sitting, orders: Orders | None) -> Probe:
+    share = float((orders.order >= 0).mean()) if orders else None
     fine = None if share is None else share >= FINE
     if share is not None:
         sentence = (

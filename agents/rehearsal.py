@@ -1,11 +1,12 @@
 """What the critic needs of the policy and the reward: the protocol ``Rehearsal``, which ``training`` implements."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from memory.harness import TaskHarness
+from memory.pairs import Orders
 from memory.task import Criterion, Noun
-from memory.visit import PairOrder, Rollout, Sign
+from memory.visit import Rollout, Sign
 
 
 class RolloutRequest(Noun):
@@ -25,12 +26,12 @@ class GradeRequest(Noun):
     rollouts: tuple[Rollout, ...]
 
 
-class OrderRequest(Noun):
+class OrderRequest(NamedTuple):
     """Pairs of rollouts of a task, by position, to be ordered by Q."""
 
     task_id: str
-    rollouts: tuple[Rollout, ...]
-    pairs: tuple[tuple[int, int], ...]
+    rollouts: Sequence[Rollout]
+    pairs: Sequence[tuple[int, int]]
 
 
 class Rehearsal(Protocol):
@@ -52,6 +53,6 @@ class Rehearsal(Protocol):
         """Signs of reward hacking per group of graded rollouts, by name; those the rollouts are too few for are absent."""
         ...
 
-    def order(self, requests: Sequence[OrderRequest]) -> list[tuple[PairOrder, ...]]:
-        """Q per request; pairs that Q could not score are left out."""
+    def order(self, requests: Sequence[OrderRequest]) -> list[Orders]:
+        """Q per request; pairs that Q could not score are left out. With Q off all stay, without an order."""
         ...

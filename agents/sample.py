@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 
 from memory.edit import Edit, RetireTask, SetLevel
 from memory.harness import TaskHarness
+from memory.pairs import Orders
 from memory.task import Criterion, Message, Noun
-from memory.visit import PairOrder, Rollout
+from memory.visit import Rollout
 
 
 class GuardTask(Noun):
@@ -66,7 +67,7 @@ class Sample:
     strata: list[int] = field(default_factory=list)
     before: list[Rollout] = field(default_factory=list)
     after: list[Rollout] = field(default_factory=list)
-    pairs: list[PairOrder] = field(default_factory=list)
+    pairs: Orders = field(default_factory=lambda: Orders.told((), ()))
     quality_calls: int = 0
     p_value: float = 1.0
     """Of the gain over all looks so far; see ``agents.acceptance``."""

@@ -26,8 +26,9 @@ from memory.edit import (
     apply,
 )
 from memory.harness import GuidanceField, TaskHarness
+from memory.pairs import Orders
 from memory.task import Criterion, Message, Rule, Verdict
-from memory.visit import PairOrder, Rollout, Sign
+from memory.visit import Rollout, Sign
 
 FLIP = 0.15
 
@@ -112,7 +113,7 @@ class PlantedRehearsal:
     def signs(self, requests: Sequence[GradeRequest]) -> list[dict[str, Sign]]:
         return [{} for _ in requests]
 
-    def order(self, requests: Sequence[OrderRequest]) -> list[tuple[PairOrder, ...]]:
+    def order(self, requests: Sequence[OrderRequest]) -> list[Orders]:
         found = []
         for request in requests:
             good = set(self.of(request.task_id).good)
@@ -122,8 +123,7 @@ class PlantedRehearsal:
                 int(np.sign(quality[i] - quality[j])) * (-1 if flip else 1)
                 for (i, j), flip in zip(request.pairs, flips, strict=True)
             ]
-            pairs = zip(request.pairs, orders, strict=True)
-            found.append(tuple(PairOrder.model_validate({"first": i, "second": j, "order": o}) for (i, j), o in pairs))
+            found.append(Orders.told(request.pairs, orders))
         return found
 
 

@@ -6,7 +6,7 @@ The arithmetic is vectorised over weightings of the pairs, since the critic asks
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from memory.visit import CriterionHealth, PairOrder, PairShares, Rollout, Visit
 CLASSES = ("blind", "saturated", "spurious", "agree")
 
 
-class Orders(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Orders:
     """Pairs as arrays, each of shape (pairs,): positions of their rollouts, and what Q says, NaN where Q is off."""
 
     first: np.ndarray
@@ -25,8 +26,21 @@ class Orders(NamedTuple):
 
     @classmethod
     def of(cls, pairs: Sequence[PairOrder]) -> "Orders":
-        order = np.array([np.nan if p.order is None else p.order for p in pairs], dtype=float)
-        return cls(np.array([p.first for p in pairs], dtype=np.intp), np.array([p.second for p in pairs], dtype=np.intp), order)
+        return cls.told([(p.first, p.second) for p in pairs], [np.nan if p.order is None else p.order for p in pairs])
+
+    @classmethod
+    def told(cls, pairs: Sequence[tuple[int, int]], answers: Sequence[float | None]) -> "Orders":
+        """Pairs with what Q said of each. Those it could not score, None, are left out."""
+        known = [(i, j, answer) for (i, j), answer in zip(pairs, answers, strict=True) if answer is not None]
+        first, second, order = zip(*known, strict=True) if known else ((), (), ())
+        return cls(np.array(first, dtype=np.intp), np.array(second, dtype=np.intp), np.array(order, dtype=float))
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __add__(self, other: "Orders") -> "Orders":
+        both = ((self.first, other.first), (self.second, other.second), (self.order, other.order))
+        return Orders(*map(np.concatenate, both))
 
     def only(self, which: np.ndarray) -> "Orders":
         """The pairs for which ``which``, shape (pairs,), is true."""

@@ -8,7 +8,7 @@ from agents.rehearsal import GradeRequest, OrderRequest, RolloutRequest
 from memory.decision import Decision, Interval, Measurement
 from memory.edit import AddField, Claim, Edit
 from memory.harness import GuidanceField, TaskHarness
-from memory.pairs import group_shares
+from memory.pairs import Orders, group_shares
 from memory.task import Criterion, Message, Rule, Task, Verdict
 from memory.visit import PairOrder, PairShares, Rollout, Sign, Visit
 from training.reward.rules import check
@@ -151,10 +151,10 @@ class SimulatedRehearsal:
     def signs(self, requests: Sequence[GradeRequest]) -> list[dict[str, Sign]]:
         return [{} for _ in requests]
 
-    def order(self, requests: Sequence[OrderRequest]) -> list[tuple[PairOrder, ...]]:
-        return [tuple(self._order(q.rollouts, i, j) for i, j in q.pairs) for q in requests]
+    def order(self, requests: Sequence[OrderRequest]) -> list[Orders]:
+        return [Orders.told(q.pairs, [self._order(q.rollouts, i, j) for i, j in q.pairs]) for q in requests]
 
-    def _order(self, group: Sequence[Rollout], i: int, j: int) -> PairOrder:
+    def _order(self, group: Sequence[Rollout], i: int, j: int) -> int:
         truth = int(np.sign(self.quality(group[i].text) - self.quality(group[j].text)))
         flip = -1 if self.rng.random() < self.flip_rate else 1
-        return PairOrder.model_validate({"first": i, "second": j, "order": truth * flip})
+        return truth * flip

@@ -4,19 +4,21 @@ Implements ``agents.rehearsal.Rehearsal``. It is open only while training stands
 its own, so weights, optimiser and training streams are as they were when it closes.
 """
 
+import math
 from collections.abc import Sequence
+from itertools import islice
 
 from agents.rehearsal import GradeRequest, OrderRequest, RolloutRequest
+from memory.pairs import Orders
 from memory.rollouts import RolloutStore
 from memory.task import Task
-from memory.visit import PairOrder, Rollout, Sign
+from memory.visit import Rollout, Sign
 from training.config import RunConfig
 from training.loop.guidance import guidance_text, mount
 from training.loop.patience import PatientJudge
 from training.loop.policy import Generate, Speaker, derived_seed
 from training.loop.progress import Progress
 from training.loop.signs import OF_GROUP, samples, signs_in
-from training.loop.visits import as_orders
 from training.reward.judge import JudgeItem
 from training.reward.quality import QualityOrder, QualityPair
 from training.reward.score import score
@@ -98,16 +100,16 @@ class FrozenPolicyRehearsal:
         ]
         return [signs_in(samples(q.task_id, self.tasks[q.task_id].messages, q.rubric, rs), OF_REHEARSAL) for q, rs in groups]
 
-    def order(self, requests: Sequence[OrderRequest]) -> list[tuple[PairOrder, ...]]:
+    def order(self, requests: Sequence[OrderRequest]) -> list[Orders]:
         asked: list[QualityPair] = []
         for q in requests:
             task, texts = self.tasks[q.task_id], [r.text for r in q.rollouts]
             asked += [QualityPair(task, texts[i], texts[j]) for i, j in q.pairs]
         before = self.quality.calls
         with self.progress.phase("judge"):
-            answers = iter(self.quality.compare(asked))
+            answers = iter(self.quality.compare(asked) if self.quality_source != "off" else [math.nan] * len(asked))
         self.quality_calls += self.quality.calls - before
-        return [as_orders(q.pairs, [next(answers) for _ in q.pairs], self.quality_source) for q in requests]
+        return [Orders.told(q.pairs, list(islice(answers, len(q.pairs)))) for q in requests]
 
 
 def graded(rollout: Rollout, rubric, verdicts, min_scored_share: float) -> Rollout:

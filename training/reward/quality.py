@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -26,8 +26,7 @@ from training.reward.prompts import Quotation, prompt, render
 from training.reward.replies import REASON_LENGTH
 
 
-@dataclass(frozen=True)
-class QualityPair:
+class QualityPair(NamedTuple):
     """Two responses to one task."""
 
     task: Task
