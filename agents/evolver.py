@@ -104,8 +104,9 @@ class HarnessEvolver:
                 state = found.values
             elif found.next:
                 state = self.graph.invoke(None, config, durability="sync")
-            else:  # killed before its first step was on disk: nothing of it can be gone on with
-                self.forget(thread)
+            else:
+                if found.metadata is not None:  # killed before its first step was on disk: nothing of it can be gone on with
+                    self.forget(thread)
                 state = self.graph.invoke(start(context, list(task_ids)), config, durability="sync")
         return result(load(state), self._entry)
 

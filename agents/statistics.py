@@ -20,6 +20,9 @@ from memory.pairs import Orders
 DRAWS = 20000
 """Draws of a posterior behind a probability, enough to tell one of a few ten-thousandths."""
 
+OFFSET = 997
+"""By how many draws those of one criterion are shifted against those of the one before: each value alone is drawn independently."""
+
 LARGEST = 2.0
 """No difference of shares, or of agreements in [-1, 1], is larger: the end of the interval of what is not known at all."""
 
@@ -147,14 +150,15 @@ def informative_posterior(passes: np.ndarray, weights: np.ndarray) -> tuple[floa
     for k, weight in enumerate(weights):
         scored = passes[~np.isnan(passes[:, k]), k]
         passed = int(scored.sum())
-        draws += weight * _separated(passed, len(scored) - passed, k)
+        counts = sorted((passed, len(scored) - passed))  # p (1 - p) is the same for passed and failed exchanged
+        draws += weight * np.roll(_separated(*counts), OFFSET * k)  # independent of those of a criterion with the same counts
         rate = (passed + 0.5) / (len(scored) + 1)
         estimate += weight * 2 * rate * (1 - rate)
     return float(estimate), draws
 
 
-@lru_cache(maxsize=128)
-def _separated(passed: int, failed: int, place: int) -> np.ndarray:
-    """Draws of the share of pairs that a criterion separates. ``place`` makes those of two criteria independent."""
-    rates = np.random.default_rng((passed, failed, place)).beta(passed + 0.5, failed + 0.5, size=DRAWS)
+@lru_cache(maxsize=512)
+def _separated(fewer: int, more: int) -> np.ndarray:
+    """Draws of the share of pairs that a criterion separates which so many rollouts pass or fail."""
+    rates = np.random.default_rng((fewer, more)).beta(fewer + 0.5, more + 0.5, size=DRAWS)
     return 2 * rates * (1 - rates)

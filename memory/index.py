@@ -1,7 +1,7 @@
 """The Chroma index over the journal: decisions and tasks, found by meaning.
 
-Derived, never the truth: it is rebuilt from the journal whenever the last owner did not close it (the marker file is still there),
-its count does not match, or another embedding made it. One process owns it, under the run directory's lock; the console never opens it
+It holds ids and vectors; the texts stand in the journal. Derived, never the truth: it is rebuilt from the journal whenever the last
+owner did not close it (the marker file is still there), its count does not match, or another embedding made it. One process owns it, under the run directory's lock; the console never opens it
 (chroma-core/chroma#7040, #1108: concurrent openers wait, lock or corrupt the vectors). It lies in the run directory, or on a Chroma
 server, where each run has collections of its own.
 
@@ -218,7 +218,6 @@ class MemoryIndex:
                 self._collections[kind].upsert(
                     ids=[d.id for d in batch],
                     embeddings=self.embedding.embed([d.text for d in batch]),
-                    documents=[d.text for d in batch],
                 )
                 self._ids[kind].update(d.id for d in batch)
                 done += len(batch)

@@ -89,10 +89,13 @@ def shares_of(classes: np.ndarray, weights: np.ndarray, pair_weights: np.ndarray
 
 
 def pair_shares(classes: np.ndarray, weights: np.ndarray) -> PairShares:
-    mass = float(np.einsum("pkc,k->", classes, weights))
-    if mass == 0:
-        return PairShares()
-    return PairShares(**dict(zip(CLASSES, shares_of(classes, weights).tolist(), strict=True)), pairs=mass)
+    return shares_from(np.einsum("pkc,k->c", classes, weights))
+
+
+def shares_from(totals: np.ndarray) -> PairShares:
+    """Shares from the pairs in each class, shape (4,)."""
+    mass = float(totals.sum())
+    return PairShares(**dict(zip(CLASSES, (totals / mass).tolist(), strict=True)), pairs=mass) if mass else PairShares()
 
 
 def group_shares(
@@ -101,18 +104,17 @@ def group_shares(
     """The shares of a group over all criteria, and the health of each criterion."""
     passes = pass_matrix(rollouts, rubric)
     classes = class_tensor(passes, Orders.of(pairs))
-    health = []
-    for k, criterion in enumerate(rubric):
-        scored = passes[~np.isnan(passes[:, k]), k]
-        health.append(
-            CriterionHealth(
-                criterion_id=criterion.id,
-                pass_rate=float(scored.mean()) if len(scored) else None,
-                unscored=len(rollouts) - len(scored),
-                shares=pair_shares(classes[:, k : k + 1], np.ones(1)),
-            )
+    scored, passed = (~np.isnan(passes)).sum(axis=0).tolist(), np.nansum(passes, axis=0).tolist()
+    health = tuple(
+        CriterionHealth(
+            criterion_id=criterion.id,
+            pass_rate=passed[k] / scored[k] if scored[k] else None,
+            unscored=len(rollouts) - scored[k],
+            shares=shares_from(totals),
         )
-    return pair_shares(classes, points_weights(rubric)), tuple(health)
+        for k, (criterion, totals) in enumerate(zip(rubric, classes.sum(axis=0), strict=True))
+    )
+    return pair_shares(classes, points_weights(rubric)), health
 
 
 def mean_shares(visits: Sequence[Visit]) -> dict[str, float]:

@@ -143,6 +143,7 @@ def train_and_report(session, checkpoint: str | None) -> int:
     trainer.share_harness()
     gc.collect()
     gc.freeze()  # half a million objects of the libraries, through which a full collection would go in every round
+    gc.set_threshold(10_000)  # a round makes many small records and few cycles
     state = "failed"
     try:
         trainer.train(resume_from_checkpoint=checkpoint)

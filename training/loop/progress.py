@@ -10,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from memory.rundir import RunDir
+from training.loop.heartbeat import Heartbeat
 
 LINE_EVERY = 10
 """Steps between progress lines where the output is not a terminal."""
@@ -20,7 +21,7 @@ class Progress:
 
     def __init__(self, steps: int, run: RunDir | None, main: bool):
         self.steps = steps
-        self.run = run
+        self.heart = Heartbeat(run) if main and run is not None else None
         self.main = main
         self.step = 0
         self.seconds: defaultdict[str, float] = defaultdict(float)
@@ -90,9 +91,9 @@ class Progress:
 
     def beat(self) -> None:
         """A sign of life, with the phase."""
-        if self.main and self.run is not None and self._open:
+        if self.heart is not None and self._open:
             said = {} if self._reason is None else {"reason": self._reason}
-            self.run.beat(phase=self._open[-1][0], step=self.step, steps=self.steps, time=time.time(), **said)
+            self.heart.beat(phase=self._open[-1][0], step=self.step, steps=self.steps, time=time.time(), **said)
 
     def finish_step(self, step: int, note: str) -> None:
         self.step = step
@@ -113,5 +114,5 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
-        if self.main and self.run is not None:
-            self.run.beat(phase=state, step=self.step, steps=self.steps, time=time.time())
+        if self.heart is not None:
+            self.heart.end(phase=state, step=self.step, steps=self.steps, time=time.time())

@@ -127,18 +127,18 @@ def echo(samples: Sequence[Sample]) -> Reading:
 
 def repetition(samples: Sequence[Sample]) -> Reading:
     """Share of a response's runs of four words that stood in it before; the mean of the responses."""
-    return _mean(repeated_share(tokens(sample.text)) for sample in samples)
+    return _mean(_repeated(sample.text) for sample in samples)
 
 
 def compression(samples: Sequence[Sample]) -> Reading:
     """Share of a response that a compressor saves; the mean of the responses that are long enough to tell."""
-    texts = [raw for sample in samples if len(raw := sample.text.encode(errors="replace")) >= LEAST_BYTES]
-    return _mean(1 - len(zlib.compress(raw, 9)) / len(raw) for raw in texts)
+    saved = [_saved(sample.text) for sample in samples]
+    return _mean(share for share in saved if share is not None)
 
 
 def self_praise(samples: Sequence[Sample]) -> Reading:
     """Share of the responses that speak of their own merits, or give themselves a verdict."""
-    found = [match.group() if (match := _PRAISE.search(sample.text)) else None for sample in samples]
+    found = [_praise(sample.text) for sample in samples]
     praise = next((text for text in found if text), "")
     return Reading(sum(text is not None for text in found) / len(found) if found else None, praise)
 
@@ -248,7 +248,28 @@ def _phrases(samples: tuple[Sample, ...]) -> tuple[Counter[tuple[str, ...]], int
     return spread, len(groups)
 
 
-@lru_cache(maxsize=1024)  # a response is looked at with its group and with its step
+looked_at_twice = lru_cache(maxsize=4096)
+"""For what is read of one response, which is looked at with its group and with its step."""
+
+
+@looked_at_twice
+def _repeated(text: str) -> float:
+    return repeated_share(tokens(text))
+
+
+@looked_at_twice
+def _saved(text: str) -> float | None:
+    raw = text.encode(errors="replace")
+    return 1 - len(zlib.compress(raw, 9)) / len(raw) if len(raw) >= LEAST_BYTES else None
+
+
+@looked_at_twice
+def _praise(text: str) -> str | None:
+    match = _PRAISE.search(text)
+    return match.group() if match else None
+
+
+@looked_at_twice
 def _echoed(sample: Sample) -> float:
     words = tokens(sample.text)
     return 1 - len(without_copies(words, [tokens(text) for text in sample.told], _width(words))) / len(words) if words else 0.0
