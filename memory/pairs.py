@@ -80,10 +80,9 @@ def points_weights(rubric: Sequence[Criterion]) -> np.ndarray:
     return points / points.sum()
 
 
-def shares_of(classes: np.ndarray, weights: np.ndarray, pair_weights: np.ndarray | None = None) -> np.ndarray:
-    """Class shares, shape (4,) or (n, 4) for ``pair_weights`` of shape (n, pairs). NaN without any pair."""
-    per_pair = np.einsum("pkc,k->pc", classes, weights)
-    totals = per_pair.sum(axis=0) if pair_weights is None else pair_weights @ per_pair
+def shares_of(classes: np.ndarray, weights: np.ndarray, pair_weights: np.ndarray) -> np.ndarray:
+    """Class shares, shape (n, 4), for ``pair_weights`` of shape (n, pairs). NaN without any pair."""
+    totals = pair_weights @ np.einsum("pkc,k->pc", classes, weights)
     mass = totals.sum(axis=-1, keepdims=True)
     return np.divide(totals, mass, out=np.full_like(totals, np.nan), where=mass > 0)
 

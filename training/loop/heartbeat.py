@@ -40,10 +40,8 @@ class Heartbeat:
         self.run.beat(**state)
 
     def _write(self) -> None:
-        while not self._ended.is_set():
-            self._told.wait()
+        while self._told.wait() and not self._ended.is_set():
             self._told.clear()
-            if not self._ended.is_set():
-                with suppress(OSError):
-                    self.run.beat(**self._state)
-                self._ended.wait(PAUSE)
+            with suppress(OSError):
+                self.run.beat(**self._state)
+            self._ended.wait(PAUSE)

@@ -23,7 +23,7 @@ def score(rubric: Sequence[Criterion], verdicts: Sequence[Verdict], min_scored_s
     """
     scored = _scored(rubric, verdicts)
     weight = sum(abs(points) for points, _ in scored)
-    total = weight if len(scored) == len(rubric) else sum(abs(points) for points in _scaled(rubric))
+    total = sum(abs(points) for points in _scaled(rubric))
     if weight == 0 or weight < min_scored_share * total * (1 - 1e-9):
         return None
     passed = sum(abs(points) * (grade if points > 0 else 1 - grade) for points, grade in scored)
