@@ -31,7 +31,8 @@ from agents.statistics import (
     agreement_lost,
     informative_posterior,
     jackknife,
-    pair_weights,
+    left_out,
+    left_out_of,
     taking_part,
 )
 from memory.decision import Guard, Interval, ScoreChange
@@ -145,6 +146,7 @@ class _Groups:
         self.edit = sample.candidate.edit
         self.before, self.after = sample.rulers()
         self.pairs = sample.pairs
+        self.left_out = left_out_of(sample.pairs, len(sample.strata))
 
     def read(self, with_quality: bool) -> Reading:
         before = self._classes(after=False, ruler=self.before)
@@ -160,7 +162,7 @@ class _Groups:
             second = on_new_criteria if self.after == self.before else self._classes(after=True, ruler=self.before)
             weights_b = weights_a = points_weights(self.before) * np.array([not ids or c.id in ids for c in self.before])
         mass = np.einsum("pkc,k->p", first, weights_b) + np.einsum("pkc,k->p", second, weights_a)
-        gain = self._estimate(lambda w: (shares_of(second, weights_a, w) - shares_of(first, weights_b, w)) @ least, mass)
+        gain = self._estimate((self._shares(second, weights_a) - self._shares(first, weights_b)) @ least, mass)
         if min(scored_share(self._inside(after)) for after in (False, True)) < LEAST_SCORED:
             gain = UNKNOWN
         guards = [self._agree_guard(before, on_new_criteria)]
@@ -188,18 +190,19 @@ class _Groups:
         graded = self.sample.after if after else self.sample.before
         return [r for r, counts in zip(graded, self.sample.inside(after), strict=True) if counts]
 
-    def _estimate(self, of_pair_weights, mass: np.ndarray) -> Estimate:
-        """The jackknife of a statistic that takes weights of the pairs, shape (n, pairs); ``mass`` is what each pair counts in it."""
-        strata = self.sample.strata
-        counts = taking_part(len(strata), self.pairs, mass)
-        return jackknife(lambda weights: of_pair_weights(pair_weights(weights, self.pairs)), strata, counts)
+    def _shares(self, classes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Class shares of the group, shape (1 + rollouts, 4), of all and without each rollout in turn."""
+        return shares_of(classes, weights, self.left_out)
+
+    def _estimate(self, values: np.ndarray, mass: np.ndarray) -> Estimate:
+        """The jackknife of a statistic of the pairs; ``mass``, shape (pairs,), is what each pair counts in it."""
+        return jackknife(values, self.sample.strata, taking_part(len(self.sample.strata), self.pairs, mass))
 
     def _agree_guard(self, before: np.ndarray, after: np.ndarray) -> Guard:
         weights_b, weights_a = points_weights(self.before), points_weights(self.after)
         mass = before.sum(axis=(1, 2)) + after.sum(axis=(1, 2))
-        harm = self._estimate(
-            lambda w: shares_of(before, weights_b, w)[:, AGREE] - shares_of(after, weights_a, w)[:, AGREE], mass
-        )
+        lost = self._shares(before, weights_b)[:, AGREE] - self._shares(after, weights_a)[:, AGREE]
+        harm = self._estimate(lost, mass)
         return guard("agree share", harm, self.config.guard_limit)
 
     def _rank_guard(self) -> Guard:
@@ -213,7 +216,8 @@ class _Groups:
         groups = (self.sample.before, self.sample.inside(False)), (self.sample.after, self.sample.inside(True))
         lost = [np.array([float(i and r.score is None) for r, i in zip(rs, inside, strict=True)]) for rs, inside in groups]
         inside = [np.array(i, dtype=float) for _, i in groups]
-        harm = jackknife(lambda w: w @ lost[1] / (w @ inside[1]) - w @ lost[0] / (w @ inside[0]), self.sample.strata)
+        w = left_out(len(self.sample.strata))
+        harm = jackknife(w @ lost[1] / (w @ inside[1]) - w @ lost[0] / (w @ inside[0]), self.sample.strata)
         return guard("unscored share", harm, self.config.guard_limit)
 
     def _quality_guard(self) -> Guard:

@@ -7,7 +7,7 @@ freedom (1946). It is deterministic, costs one evaluation per rollout, and unlik
 a dozen rollouts; ``benchmarks/critic.py`` measures it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -57,34 +57,42 @@ UNKNOWN = Estimate(value=0.0, error=np.inf, freedom=1.0)
 """What is to be said of a difference where nothing can be compared."""
 
 
-def jackknife(statistic: Callable[[np.ndarray], np.ndarray], strata: Sequence[int], counts: np.ndarray | None = None) -> Estimate:
-    """The statistic of all rollouts, with its error.
+def left_out(size: int) -> np.ndarray:
+    """Weights of ``size`` rollouts, shape (1 + size, size): in the first row all count, then each is left out in turn."""
+    return np.vstack([np.ones(size), 1 - np.eye(size)])
+
+
+def left_out_of(pairs: Orders, size: int) -> np.ndarray:
+    """Weights of pairs of ``size`` rollouts, shape (1 + size, pairs): all count, then those of each rollout are left out in turn."""
+    weights, places = np.ones((1 + size, len(pairs))), np.arange(len(pairs))
+    weights[1 + pairs.first, places] = weights[1 + pairs.second, places] = 0.0
+    return weights
+
+
+def jackknife(values: np.ndarray, strata: Sequence[int], counts: np.ndarray | None = None) -> Estimate:
+    """A statistic with its error.
 
     Args:
-        statistic: values, shape (n,), for weights of the rollouts, shape (n, rollouts); NaN where nothing can be compared.
+        values: of the statistic, shape (1 + rollouts,), of all rollouts and then without each in turn, see ``left_out``; NaN where
+            nothing can be compared.
         strata: the stratum of each rollout; rollouts are exchangeable within it.
         counts: which rollouts take part in the statistic, see ``taking_part``; None is all. The others, unscored ones say, make
             nothing more certain. A statistic that hangs on a single rollout, or on the only one of a stratum, has no known error.
     """
-    taking = np.flatnonzero(np.ones(len(strata), dtype=bool) if counts is None else counts)
-    groups = np.asarray(strata)[taking]
-    size = len(groups)
-    weights = np.ones((size + 1, len(strata)))
-    weights[np.arange(1, size + 1), taking] = 0.0
-    values = statistic(weights)
-    whole, without = values[0], values[1:]
+    whole, without, groups = float(values[0]), values[1:], np.asarray(strata)
     if np.isnan(whole):
         return UNKNOWN
-    parts = [without[groups == stratum] for stratum in set(groups.tolist())]
-    if np.isnan(without).any() or min(map(len, parts)) < 2:
-        return Estimate(value=float(whole), error=np.inf, freedom=1.0)
-    variance = spread = 0.0
-    for part in parts:
-        own = (len(part) - 1) / len(part) * float(((part - part.mean()) ** 2).sum())
-        variance += own
-        spread += own**2 / (len(part) - 1)
-    freedom = variance**2 / spread if spread > 0 else float(max(1, size - 1))
-    return Estimate(value=float(whole), error=max(float(np.sqrt(variance)), HALF / size), freedom=freedom)
+    if counts is not None:
+        without, groups = without[counts], groups[counts]
+    sizes = np.bincount(groups)
+    if np.isnan(without).any() or (sizes == 1).any():
+        return Estimate(value=whole, error=np.inf, freedom=1.0)
+    means = np.bincount(groups, without) / np.maximum(sizes, 1)
+    squares = np.bincount(groups, (without - means[groups]) ** 2)
+    own = (sizes - 1) / np.maximum(sizes, 1) * squares
+    variance, spread = float(own.sum()), float((own**2 / (sizes - 1)).sum())
+    freedom = variance**2 / spread if spread > 0 else float(max(1, len(groups) - 1))
+    return Estimate(value=whole, error=max(variance**0.5, HALF / len(groups)), freedom=freedom)
 
 
 def taking_part(size: int, pairs: Orders, mass: np.ndarray | None = None) -> np.ndarray:
@@ -101,11 +109,6 @@ def scored_pairs(pairs: Orders, *scores: np.ndarray) -> Orders:
     return pairs.only(known[pairs.first] & known[pairs.second])
 
 
-def pair_weights(weights: np.ndarray, pairs: Orders) -> np.ndarray:
-    """Weight of each pair, shape (n, pairs), from the weights of the rollouts, shape (n, rollouts)."""
-    return weights[:, pairs.first] * weights[:, pairs.second]
-
-
 def weighted_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Mean of ``values``, shape (pairs,), under each row of ``weights``, shape (n, pairs); NaN where nothing has weight."""
     mass = weights.sum(axis=1)
@@ -120,7 +123,7 @@ def concordance(scores: np.ndarray, pairs: Orders) -> np.ndarray:
 
 def mean_over_pairs(values: np.ndarray, pairs: Orders, size: int, strata: Sequence[int]) -> Estimate:
     """The mean of ``values``, shape (pairs,), over pairs of ``size`` rollouts, with its error."""
-    return jackknife(lambda w: weighted_mean(values, pair_weights(w, pairs)), strata, taking_part(size, pairs))
+    return jackknife(weighted_mean(values, left_out_of(pairs, size)), strata, taking_part(size, pairs))
 
 
 def agreement(scores: np.ndarray, pairs: Orders, strata: Sequence[int]) -> Estimate:

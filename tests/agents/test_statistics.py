@@ -11,7 +11,8 @@ from agents.statistics import (
     concordance,
     informative_posterior,
     jackknife,
-    pair_weights,
+    left_out,
+    left_out_of,
     weighted_mean,
 )
 from memory.pairs import Orders
@@ -20,7 +21,7 @@ from memory.visit import PairOrder
 
 def test_of_a_mean_the_jackknife_gives_the_usual_standard_error():
     values = np.random.default_rng(0).normal(size=40)
-    found = jackknife(lambda w: w @ values / w.sum(axis=1), [0] * 40)
+    found = jackknife(left_out(40) @ values / left_out(40).sum(axis=1), [0] * 40)
     assert found.value == pytest.approx(values.mean())
     assert found.error == pytest.approx(values.std(ddof=1) / np.sqrt(40))
     assert found.freedom == pytest.approx(39)
@@ -30,20 +31,18 @@ def test_strata_vary_by_themselves():
     """Two strata far apart: that they are is no error of their common mean."""
     values = np.array([0.0, 1.0] * 5 + [100.0, 101.0] * 5)
 
-    def mean(w):
-        return w @ values / w.sum(axis=1)
-
+    mean = left_out(20) @ values / left_out(20).sum(axis=1)
     assert jackknife(mean, [0] * 10 + [1] * 10).error < 0.5 < 5 < jackknife(mean, [0] * 20).error
 
 
 def test_without_data_nothing_is_certain():
-    found = jackknife(lambda w: np.full(len(w), np.nan), [0] * 6)
+    found = jackknife(np.full(7, np.nan), [0] * 6)
     assert found.p_value() == pytest.approx(0.5)
     assert (found.interval(0.05).low, found.interval(0.05).high) == (-LARGEST, LARGEST)
 
 
 def test_a_group_whose_rollouts_are_all_alike_is_not_certain():
-    found = jackknife(lambda w: np.ones(len(w)), [0] * 8)
+    found = jackknife(np.ones(9), [0] * 8)
     assert found.error == HALF / 8
     assert found.interval(0.01).low < 1
 
@@ -56,7 +55,7 @@ def test_the_interval_of_a_pair_share_holds_the_truth():
     for _ in range(300):
         fails = rng.random(24) > 0.4
         both = (fails[pairs.first] & fails[pairs.second]).astype(float)
-        found = jackknife(lambda w, both=both: weighted_mean(both, pair_weights(w, pairs)), [0] * 24).interval(0.05)
+        found = jackknife(weighted_mean(both, left_out_of(pairs, 24)), [0] * 24).interval(0.05)
         missed += not found.low <= 0.36 <= found.high
     assert missed <= 48
 
