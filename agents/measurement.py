@@ -36,11 +36,10 @@ from agents.statistics import (
     taking_part,
 )
 from memory.decision import Guard, Interval, ScoreChange
-from memory.pairs import CLASSES, class_tensor, pair_shares, pass_matrix, points_weights, shares_of
-from memory.task import Criterion
+from memory.pairs import CLASSES, class_tensor, pass_matrix, points_weights, shares_from, shares_of, weighted
 from memory.visit import PairShares, Rollout, Sign
 
-AGREE = CLASSES.index("agree")
+LESS_AGREE = -np.eye(4)[CLASSES.index("agree")]
 USEFUL = np.array([{"agree": 1.0, "spurious": -1.0}.get(name, 0.0) for name in CLASSES])
 GUARD_TAIL = 0.1
 """Chance, on each side, that the interval of a guard misses the harm. A harm whose interval lies above 0 is called certain."""
@@ -149,61 +148,49 @@ class _Groups:
         self.left_out = left_out_of(sample.pairs, len(sample.strata))
 
     def read(self, with_quality: bool) -> Reading:
-        before = self._classes(after=False, ruler=self.before)
-        on_new_criteria = self._classes(after=True, ruler=self.after)
+        same = self.before == self.after
+        passes = pass_matrix(self.sample.before, self.before)
+        weights, new_weights = points_weights(self.before), points_weights(self.after)
+        before = self._classes(passes, after=False)
+        on_old_criteria = self._classes(passes, after=True)
+        on_new_criteria = on_old_criteria if same else self._classes(pass_matrix(self.sample.after, self.after), after=True)
+        agree = weighted(before, weights), weighted(on_new_criteria, new_weights)
         if self.edit.interface == "c":
             quantity, least = "useful share (agree - spurious)", USEFUL
-            first, second = before, on_new_criteria
-            weights_b, weights_a = points_weights(self.before), points_weights(self.after)
+            first, second = agree
         else:
             ids, name = self.edit.claim.criterion_ids, self.edit.claim.pair_class
             quantity, least = f"share not {name}", -np.eye(4)[CLASSES.index(name)]
-            first = before
-            second = on_new_criteria if self.after == self.before else self._classes(after=True, ruler=self.before)
-            weights_b = weights_a = points_weights(self.before) * np.array([not ids or c.id in ids for c in self.before])
-        mass = np.einsum("pkc,k->p", first, weights_b) + np.einsum("pkc,k->p", second, weights_a)
-        gain = self._estimate((self._shares(second, weights_a) - self._shares(first, weights_b)) @ least, mass)
+            claimed = weights * np.array([not ids or c.id in ids for c in self.before])
+            first, second = weighted(before, claimed), weighted(on_old_criteria, claimed)
+        gain = self._change(first, second, least)
         if min(scored_share(self._inside(after)) for after in (False, True)) < LEAST_SCORED:
             gain = UNKNOWN
-        guards = [self._agree_guard(before, on_new_criteria)]
+        guards = [guard("agree share", self._change(*agree, LESS_AGREE), self.config.guard_limit)]
         if any(r.score is None for r in (*self.sample.before, *self.sample.after)):
             guards.append(self._unscored_guard())
-        if with_quality and self.before != self.after:
+        if with_quality and not same:
             guards.append(self._rank_guard())
         # A hint that goes takes its help along; that is no harm.
         if with_quality and self.edit.interface != "c" and self.edit.operation.op != "retire_field":
             guards.append(self._quality_guard())
-        shares = [pair_shares(c, w) for c, w in ((first, weights_b), (second, weights_a))]
+        shares = [shares_from(counts.sum(axis=0)) for counts in (first, second)]
         return Reading(quantity, gain, self.config.min_effect, shares[0], shares[1], tuple(guards))
 
-    def _rollouts(self, after: bool, ruler: tuple[Criterion, ...]) -> list[Rollout]:
-        return self.sample.after if after and ruler is self.after else self.sample.before
+    def _classes(self, passes: np.ndarray, after: bool) -> np.ndarray:
+        """Class indicators of the pairs of one group, shape (pairs, criteria, 4), from verdicts on all rollouts."""
+        return class_tensor(np.where(np.array(self.sample.inside(after))[:, None], passes, np.nan), self.pairs)
 
-    def _classes(self, after: bool, ruler: tuple[Criterion, ...]) -> np.ndarray:
-        """Class indicators of the pairs of one group, shape (pairs, criteria, 4)."""
-        passes = pass_matrix(self._rollouts(after, ruler), ruler)
-        passes[[not inside for inside in self.sample.inside(after)]] = np.nan
-        return class_tensor(passes, self.pairs)
+    def _change(self, before: np.ndarray, after: np.ndarray, of: np.ndarray) -> Estimate:
+        """By how much the class shares change, weighted by ``of``, shape (4,), between ``weighted`` classes of the two groups."""
+        values = (shares_of(after, self.left_out) - shares_of(before, self.left_out)) @ of
+        counting = taking_part(len(self.sample.strata), self.pairs, before.sum(axis=1) + after.sum(axis=1))
+        return jackknife(values, self.sample.strata, counting)
 
     def _inside(self, after: bool) -> list[Rollout]:
         """The rollouts of one group, graded under its own criteria."""
         graded = self.sample.after if after else self.sample.before
         return [r for r, counts in zip(graded, self.sample.inside(after), strict=True) if counts]
-
-    def _shares(self, classes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Class shares of the group, shape (1 + rollouts, 4), of all and without each rollout in turn."""
-        return shares_of(classes, weights, self.left_out)
-
-    def _estimate(self, values: np.ndarray, mass: np.ndarray) -> Estimate:
-        """The jackknife of a statistic of the pairs; ``mass``, shape (pairs,), is what each pair counts in it."""
-        return jackknife(values, self.sample.strata, taking_part(len(self.sample.strata), self.pairs, mass))
-
-    def _agree_guard(self, before: np.ndarray, after: np.ndarray) -> Guard:
-        weights_b, weights_a = points_weights(self.before), points_weights(self.after)
-        mass = before.sum(axis=(1, 2)) + after.sum(axis=(1, 2))
-        lost = self._shares(before, weights_b)[:, AGREE] - self._shares(after, weights_a)[:, AGREE]
-        harm = self._estimate(lost, mass)
-        return guard("agree share", harm, self.config.guard_limit)
 
     def _rank_guard(self) -> Guard:
         """Harm: how much less the score under the new criteria agrees with Q, on the same rollouts."""

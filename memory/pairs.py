@@ -14,6 +14,7 @@ from memory.task import Criterion
 from memory.visit import CriterionHealth, PairOrder, PairShares, Rollout, Visit
 
 CLASSES = ("blind", "saturated", "spurious", "agree")
+_MET = {"met": 1.0, "not_met": 0.0, "unscored": np.nan}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +53,9 @@ def pass_matrix(rollouts: Sequence[Rollout], rubric: Sequence[Criterion]) -> np.
 
     All verdicts of a rollout without a score are NaN: an unscored rollout takes no part in pair statistics.
     """
-    places = {criterion.id: k for k, criterion in enumerate(rubric)}
-    matrix: list[list[bool | None]] = [[None] * len(rubric) for _ in rollouts]
-    for row, rollout in zip(matrix, rollouts, strict=True):
-        for verdict in rollout.verdicts if rollout.score is not None else ():
-            k = places.get(verdict.criterion_id)
-            if k is not None:
-                row[k] = verdict.passes(rubric[k])
-    return np.array(matrix, dtype=float).reshape(len(rollouts), len(rubric))
+    found = [{v.criterion_id: _MET[v.status] for v in r.verdicts} if r.score is not None else {} for r in rollouts]
+    met = np.array([[of.get(c.id, np.nan) for c in rubric] for of in found], dtype=float).reshape(len(rollouts), len(rubric))
+    return np.where([c.points > 0 for c in rubric], met, 1 - met)
 
 
 def class_tensor(passes: np.ndarray, pairs: Orders) -> np.ndarray:
@@ -80,15 +76,16 @@ def points_weights(rubric: Sequence[Criterion]) -> np.ndarray:
     return points / points.sum()
 
 
-def shares_of(classes: np.ndarray, weights: np.ndarray, pair_weights: np.ndarray) -> np.ndarray:
-    """Class shares, shape (n, 4), for ``pair_weights`` of shape (n, pairs). NaN without any pair."""
-    totals = pair_weights @ np.einsum("pkc,k->pc", classes, weights)
+def weighted(classes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """What each pair counts in each class, shape (pairs, 4), with ``weights`` of the criteria, shape (criteria,)."""
+    return np.einsum("pkc,k->pc", classes, weights)
+
+
+def shares_of(counts: np.ndarray, pair_weights: np.ndarray) -> np.ndarray:
+    """Class shares, shape (n, 4), of ``weighted`` classes, for ``pair_weights`` of shape (n, pairs). NaN without any pair."""
+    totals = pair_weights @ counts
     mass = totals.sum(axis=-1, keepdims=True)
     return np.divide(totals, mass, out=np.full_like(totals, np.nan), where=mass > 0)
-
-
-def pair_shares(classes: np.ndarray, weights: np.ndarray) -> PairShares:
-    return shares_from(np.einsum("pkc,k->c", classes, weights))
 
 
 def shares_from(totals: np.ndarray) -> PairShares:
@@ -113,7 +110,7 @@ def group_shares(
         )
         for k, (criterion, totals) in enumerate(zip(rubric, classes.sum(axis=0), strict=True))
     )
-    return pair_shares(classes, points_weights(rubric)), health
+    return shares_from(weighted(classes, points_weights(rubric)).sum(axis=0)), health
 
 
 def mean_shares(visits: Sequence[Visit]) -> dict[str, float]:

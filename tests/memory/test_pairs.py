@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.pairs import Orders, class_tensor, group_shares, pass_matrix, points_weights, shares_of
+from memory.pairs import Orders, class_tensor, group_shares, pass_matrix, points_weights, shares_of, weighted
 from memory.task import Verdict
 from memory.visit import PairOrder, Rollout
 from tests.builders import criterion, orders, rollouts, task, visit
@@ -80,7 +80,7 @@ def test_resampled_shares_equal_the_shares_of_the_resample():
     drawn = [0, 0, 2, 3]
     counts = np.bincount(drawn, minlength=4)
     pair_weights = np.array([[counts[p.first] * counts[p.second] for p in q]])
-    got = shares_of(classes, points_weights(t.rubric), pair_weights)[0]
+    got = shares_of(weighted(classes, points_weights(t.rubric)), pair_weights)[0]
     again = [made[i] for i in drawn]
     quality = [[3, 1, 0, 2][i] for i in drawn]
     different = [p for p in orders(quality) if drawn[p.first] != drawn[p.second]]

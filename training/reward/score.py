@@ -21,12 +21,14 @@ def score(rubric: Sequence[Criterion], verdicts: Sequence[Verdict], min_scored_s
     Raises:
         ValueError: verdicts do not stand one to one with the rubric.
     """
-    scored = _scored(rubric, verdicts)
-    weight = sum(abs(points) for points, _ in scored)
-    total = sum(abs(points) for points in _scaled(rubric))
+    passed = weight = total = 0.0
+    for points, grade in _graded(rubric, verdicts):
+        total += abs(points)
+        if grade is not None:
+            weight += abs(points)
+            passed += abs(points) * (grade if points > 0 else 1 - grade)
     if weight == 0 or weight < min_scored_share * total * (1 - 1e-9):
         return None
-    passed = sum(abs(points) * (grade if points > 0 else 1 - grade) for points, grade in scored)
     return min(passed / weight, 1.0)  # the two sums may differ in the last bit
 
 
@@ -36,21 +38,18 @@ def raw_score(rubric: Sequence[Criterion], verdicts: Sequence[Verdict], min_scor
     Raises:
         ValueError: verdicts do not stand one to one with the rubric.
     """
-    scored = _scored(rubric, verdicts)
+    scored = [(points, grade) for points, grade in _graded(rubric, verdicts) if grade is not None]
     wanted = sum(points for points, _ in scored if points > 0)
     if wanted == 0 or score(rubric, verdicts, min_scored_share) is None:
         return None
     return sum(points * grade for points, grade in scored) / wanted
 
 
-def _scored(rubric: Sequence[Criterion], verdicts: Sequence[Verdict]) -> list[tuple[float, float]]:
-    """Points and grade of each criterion that has a verdict."""
+def _graded(rubric: Sequence[Criterion], verdicts: Sequence[Verdict]) -> list[tuple[float, float | None]]:
+    """Points and grade of each criterion. Points are over the largest |points|: their ratios are all that counts, and sums of very
+    large ones would overflow."""
     if [v.criterion_id for v in verdicts] != [c.id for c in rubric]:
         raise ValueError(f"{len(verdicts)} verdicts do not match {len(rubric)} criteria, in order")
-    return [(points, v.grade) for points, v in zip(_scaled(rubric), verdicts, strict=True) if v.grade is not None]
-
-
-def _scaled(rubric: Sequence[Criterion]) -> list[float]:
-    """Points over the largest |points|: their ratios are all that counts, and sums of very large ones would overflow."""
-    largest = max(abs(c.points) for c in rubric)
-    return [c.points / largest for c in rubric]
+    points = [c.points for c in rubric]
+    largest = max(map(abs, points))
+    return [(p / largest, v.grade) for p, v in zip(points, verdicts, strict=True)]
