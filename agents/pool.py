@@ -64,15 +64,20 @@ class RolloutPool:
         """Q per request; pairs that Q could not score are left out."""
         keys = [(tuple(r.id for r in request.rollouts), tuple(request.pairs)) for request in wanted]
         unlike = dict(zip(keys, wanted, strict=True))  # candidates of one task often ask for the same
-        missing: list[OrderRequest] = []
-        for (ids, pairs), request in unlike.items():
+        missing: dict[tuple, OrderRequest] = {}
+        for key, request in unlike.items():
+            ids, pairs = key
             fresh = [(i, j) for i, j in pairs if (ids[i], ids[j]) not in self._orders]
             self._orders.update({(ids[i], ids[j]): None for i, j in fresh})
             if fresh:
-                missing.append(request._replace(pairs=fresh))
-        for request, found in zip(missing, self.rehearsal.order(missing) if missing else [], strict=True):
-            ids = tuple(r.id for r in request.rollouts)
+                missing[key] = request._replace(pairs=fresh)
+        answers: dict[tuple, Orders] = {}
+        for key, found in zip(missing, self.rehearsal.order(list(missing.values())) if missing else [], strict=True):
+            ids, pairs = key
             told = zip(found.first.tolist(), found.second.tolist(), found.order.tolist(), strict=True)
             self._orders.update({(ids[i], ids[j]): order for i, j, order in told})
-        answers = {(ids, pairs): Orders.told(pairs, [self._orders[ids[i], ids[j]] for i, j in pairs]) for ids, pairs in unlike}
+            if len(missing[key].pairs) == len(pairs):
+                answers[key] = found
+        for ids, pairs in unlike.keys() - answers.keys():
+            answers[ids, pairs] = Orders.told(pairs, [self._orders[ids[i], ids[j]] for i, j in pairs])
         return [answers[key] for key in keys]

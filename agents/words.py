@@ -8,6 +8,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 
 _HAN = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _UNSPACED = f"{_HAN}\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"
@@ -37,8 +38,12 @@ _NUMBER_HAN = re.compile(
 )
 
 
-def words_of(text: str) -> list[str]:
-    """The words of ``text`` in order; of a run without spaces its pairs of characters, or its one character."""
+@lru_cache(maxsize=512)
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of ``text`` in order; of a run without spaces its pairs of characters, or its one character.
+
+    The same criteria, hints and responses are compared again and again within a round, so what was read is kept.
+    """
     found: list[str] = []
     for run in _RUN.findall(_plain(text)):
         if not _is_unspaced(run):
@@ -46,7 +51,7 @@ def words_of(text: str) -> list[str]:
             continue
         for part in filter(None, _PARTICLES.split(run)):
             found += [part[k : k + 2] for k in range(len(part) - 1)] or [part]
-    return found
+    return tuple(found)
 
 
 def content_words(text: str) -> set[str]:

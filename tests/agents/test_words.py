@@ -18,10 +18,10 @@ from agents.words import (
 
 
 def test_words_are_compared_in_one_form_and_chinese_by_pairs():
-    assert words_of("The ＷＯＲＤ's, end_of") == ["the", "word", "s", "end", "of"]
-    assert words_of("阳光直射") == ["阳光", "光直", "直射"]
-    assert words_of("水") == ["水"]
-    assert words_of("我的手") == ["我", "手"], "function characters hold no pair together"
+    assert words_of("The ＷＯＲＤ's, end_of") == ("the", "word", "s", "end", "of")
+    assert words_of("阳光直射") == ("阳光", "光直", "直射")
+    assert words_of("水") == ("水",)
+    assert words_of("我的手") == ("我", "手"), "function characters hold no pair together"
     assert terms_of("提醒避免阳光直射 with SPF") == ["阳光直射", "with", "spf"]
 
 
