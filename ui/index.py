@@ -22,6 +22,8 @@ from memory.visit import Visit
 CHUNK = 8 * 1024**2
 """Bytes read at once."""
 CLOSING = ord("}")
+NEAR = 256 * 1024
+"""Lines no further apart are read in one go."""
 KEPT = 2048
 """Visits kept parsed."""
 _STRING = rb'"([^"\\]*(?:\\.[^"\\]*)*)"'
@@ -128,6 +130,7 @@ class Visits:
         self.tasks = np.zeros(0, dtype=np.int32)
         self.domain_of: dict[str, str] = {}
         self._numbers = np.zeros((0, len(NUMBERS)))
+        self._known = np.zeros(0, dtype=bool)
         self._ids: list[bytes] = []
         self._code: dict[bytes, int] = {}
         self._new_domains: dict[bytes, bytes] = {}
@@ -177,35 +180,52 @@ class Visits:
 
     def column(self, name: str, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
         """One of ``NUMBERS``, of all or some visits."""
-        self.fill()
+        self.fill(rows)
         return self._numbers[rows, NUMBERS.index(name)]
 
     @property
     def unfilled(self) -> int:
         """Visits whose numbers are not at hand yet."""
-        return len(self) - len(self._numbers)
+        return len(self) - int(np.count_nonzero(self._known))
 
-    def fill(self) -> None:
-        """Have the numbers of all visits at hand: seconds for a very long run, which ``RunReader`` spends beside the first page."""
+    def fill(self, rows: np.ndarray | slice = slice(None)) -> None:
+        """Have the numbers of all or some visits at hand. All take seconds for a very long run, which ``RunReader`` spends beside
+        the first page; who needs others meanwhile waits for one stretch of the file at most."""
         with self._filling:
-            wanted = self.places[len(self._numbers) :]
-            if not len(wanted):
-                return
-            found: list[bytes] = []
-            with open(self.path, "rb") as file:
-                for part in np.array_split(wanted, -(-int(wanted[-1].sum() - wanted[0, 0]) // CHUNK)):
-                    if not len(part):
-                        continue
-                    first, end = int(part[0, 0]), int(part[-1].sum())
-                    file.seek(first)
-                    block = file.read(end - first)
-                    found += (self._of_line(block, o - first, o - first + size) for o, size in part.tolist())
-            numbers = np.fromstring(b",".join(found), sep=",").reshape(-1, len(NUMBERS))
-            self._numbers = np.concatenate([self._numbers, numbers])
+            new = len(self) - len(self._known)
+            if new:
+                self._numbers = np.concatenate([self._numbers, np.zeros((new, len(NUMBERS)))])
+                self._known = np.concatenate([self._known, np.zeros(new, dtype=bool)])
+        if self._known[rows].all():
+            return
+        wanted = np.arange(len(self._known))[rows]
+        for stretch in self._stretches(np.unique(wanted[~self._known[wanted]])):
+            with self._filling:
+                if not self._known[stretch].all():
+                    self._numbers[stretch] = self._read_numbers(stretch)
+                    self._known[stretch] = True
+
+    def _stretches(self, numbers: np.ndarray) -> list[np.ndarray]:
+        """Visits, in order, in parts that are read in one go: near each other, and about ``CHUNK`` at most."""
+        starts, sizes = self.places[numbers].T
+        apart = starts[1:] - (starts + sizes)[:-1] > NEAR
+        return np.split(numbers, np.flatnonzero(apart | (np.diff(starts // CHUNK) > 0)) + 1)
+
+    def _read_numbers(self, numbers: np.ndarray) -> np.ndarray:
+        """``NUMBERS`` of visits of one stretch, shape (visits, numbers)."""
+        starts, sizes = self.places[numbers].T
+        first, end = int(starts[0]), int(starts[-1] + sizes[-1])
+        with open(self.path, "rb") as file:
+            file.seek(first)
+            block = file.read(end - first)
+        starts, ends = starts - first, starts + sizes - first
+        found = [self._of_line(block, start, end) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        return np.fromstring(b",".join(found), sep=",").reshape(-1, len(NUMBERS))
 
     def _of_line(self, block: bytes, start: int, end: int) -> bytes:
-        opening = _OPENING.match(block, start, end)
-        known = _NUMBERS.match(block, opening.end() - len('"harness_version": '), end) if opening else None
+        # Inside a text of JSON the quotes would be escaped, so this is the name of the field.
+        named = block.find(b'"harness_version": ', start, end)
+        known = _NUMBERS.match(block, named, end) if named >= 0 else None
         if known is not None:
             version, level, guided, fields, *shares = known.groups()
             return b",".join((version, level, b"%d" % guided.count(b"true"), b"%d" % (fields.count(b'"') // 2), *shares))

@@ -30,7 +30,7 @@ from ui.tail import Tail
 STALE_SECONDS = 60
 MANY = 5_000
 """New visits whose numbers are read beside the page that is drawn; fewer wait until they are needed."""
-REST = 2.0
+REST = 1.0
 """Seconds in which the first page is drawn before that."""
 ENDED = ("finished", "stopped", "failed")
 
@@ -121,18 +121,19 @@ class RunView:
         record = self.rounds.get(decision.round)
         return next((a for a in record.attributions if a.task_id == decision.edit.task_id), None) if record else None
 
+    def brought(self, task_id: str) -> Task | None:
+        """The task of this id in the run's tasks file, with c_0; None when there is none."""
+        try:
+            return Task.model_validate(self.tasks[task_id])
+        except (KeyError, ValueError):
+            return None
+
     def task(self, task_id: str) -> Task | None:
         """The task as the user brought it, with c_0; None when its file is not here or is no longer the one of this run."""
-        raw = self.tasks.get(task_id)
-        if raw is None:
-            return None
-        try:
-            task = Task.model_validate(raw)
-        except ValueError:
-            return None
-        first = self.visits.read(self.visits.rows(task_id)[:1])
+        task = self.brought(task_id)
+        first = self.visits.read(self.visits.rows(task_id)[:1]) if task else []
         seen = {c.criterion_id for c in first[0].criteria} if first else set()
-        return None if seen and seen != {c.id for c in task.rubric} else task
+        return None if task is None or (seen and seen != {c.id for c in task.rubric}) else task
 
     def entry(self, task_id: str, holds: Callable[[Version], bool] = lambda _: True) -> TaskHarness | None:
         """The task's last harness entry among the versions that ``holds`` lets pass; before the first one, the task untouched."""

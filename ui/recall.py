@@ -9,7 +9,7 @@ from memory.edit import Interface
 from ui.drawing import counted
 from ui.link import go
 from ui.meaning import SITUATIONS, Asked, Hit, Kind, Meaning, Situation, line, own_embedding
-from ui.readers import MANY, Remembered, RunView
+from ui.readers import MANY, Remembered, RunView, uncollected
 from ui.words import INTERFACES, OUTCOME_SIGNS, OUTCOMES, escaped
 
 MOST_FOUND = 200
@@ -74,14 +74,14 @@ def ask(run: RunView) -> Asked:
 
 def take(run: RunView, meaning: Meaning) -> None:
     """Take in what has come since; soon after a long run was opened its visits' numbers are waited for."""
-    with st.spinner("Reading the numbers of the visits") if run.visits.unfilled > MANY else nullcontext():
+    with uncollected(), st.spinner("Reading the numbers of the visits") if run.visits.unfilled > MANY else nullcontext():
         meaning.take(run)
 
 
 def embed(run: RunView, meaning: Meaning) -> None:
     """Read the words of what is not read yet; the first time of a long run this shows how far it is."""
     bar = None
-    with closing(meaning.embed(run)) as steps:
+    with uncollected(), closing(meaning.embed(run)) as steps:
         for done, total in steps:
             if done == total:
                 break

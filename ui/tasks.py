@@ -2,22 +2,23 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from memory.harness import Harness, TaskHarness
-from memory.task import Criterion
+from memory.task import Criterion, Task
 from memory.visit import Visit
 from ui import charts, lifelines
 from ui.card import diff
 from ui.change import compared_entries, message_lines
 from ui.html import STYLE, h, html
 from ui.link import go
-from ui.readers import RunView
+from ui.readers import RunView, Version
 from ui.series import accepted_table, visit_scores, visit_shares
 from ui.words import CLASSES, UNKNOWN, escaped, operation, plain
 
-SPARK, MOST_VISITS, HEALTH = 30, 200, 5
+SPARK, MOST_VISITS, HEALTH = 20, 200, 5
 """Visits behind a sparkline, on the pictures of a task, and behind the health of a criterion."""
 SHORT = 8
 """Letters of an id that a small column shows."""
@@ -65,39 +66,34 @@ def task_table(run: RunView) -> pd.DataFrame:
     edits: dict[str, list[str]] = {}
     for remembered in run.decisions:
         edits.setdefault(remembered.decision.edit.task_id, []).append(remembered.decision.outcome)
-    for task_id in run.visits.task_ids:
-        numbers = run.visits.rows(task_id)
-        last = numbers[-1:]
+    visits = {task_id: run.visits.rows(task_id) for task_id in run.visits.task_ids}
+    recent = [numbers[-SPARK:] for numbers in visits.values()]
+    agree = np.split(run.visits.column("agree", np.concatenate(recent)), np.cumsum([len(r) for r in recent])[:-1])
+    last = {name: run.visits.column(name, np.array([r[-1] for r in recent])) for name in ("level", "pairs", *CLASSES)}
+    for k, (task_id, numbers) in enumerate(visits.items()):
         versions = run.history.get(task_id, [])
-        entry = versions[-1].entry if versions else None
-        compared = run.visits.column("pairs", last)[0] > 0
-        agree = run.visits.column("agree", numbers[-SPARK:])
+        task, entry = run.brought(task_id), versions[-1].entry if versions else None
+        now = entry or task
+        outcomes = edits.get(task_id, [])
         rows.append(
             {
                 "task": task_id,
                 "domain": plain(run.visits.domain_of[task_id]),
-                "level": entry.level if entry else float(run.visits.column("level", last)[0]),
-                **{name: 100 * float(run.visits.column(name, last)[0]) if compared else None for name in CLASSES},
-                "agree over visits": [round(float(a), 3) for a in agree],
+                "level": entry.level if entry else float(last["level"][k]),
+                **{name: 100 * float(last[name][k]) if last["pairs"][k] > 0 else None for name in CLASSES},
+                "agree over visits": agree[k].round(3).tolist(),
                 "guidance": len(entry.guidance) if entry else 0,
-                "criteria": len(entry.rubric) if entry else brought_criteria(run, task_id),
-                "rubric version": rubric_versions(run, task_id),
+                "criteria": len(now.rubric) if now else None,
+                "rubric version": rubric_versions(task, versions),
                 "visits": len(numbers),
-                "edits": f"{edits.get(task_id, []).count('accepted')} / {len(edits.get(task_id, []))}",
+                "edits": f"{outcomes.count('accepted')} / {len(outcomes)}",
             }
         )
     return pd.DataFrame(rows).sort_values(["agree", "task"], ignore_index=True)
 
 
-def brought_criteria(run: RunView, task_id: str) -> int | None:
-    rubric = run.tasks.get(task_id, {}).get("rubric") if isinstance(run.tasks.get(task_id), dict) else None
-    return len(rubric) if isinstance(rubric, list) else None
-
-
-def rubric_versions(run: RunView, task_id: str) -> int:
+def rubric_versions(task: Task | None, versions: list[Version]) -> int:
     """How often the criteria have changed since c_0."""
-    versions = run.history.get(task_id, [])
-    task = run.task(task_id) if versions else None
     rubrics = [task.rubric] if task else []
     rubrics += [v.entry.rubric for v in versions]
     return sum(a != b for a, b in pairwise(rubrics)) + (task is None and bool(versions))

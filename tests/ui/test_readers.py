@@ -2,8 +2,10 @@
 
 import json
 
+import numpy as np
 import pytest
 
+import ui.index
 import ui.readers
 from memory.decision import Attribution
 from memory.edit import apply
@@ -84,6 +86,27 @@ def test_a_visit_is_known_by_its_first_bytes_as_by_its_whole_line(copied, tmp_pa
             sum(visit.guided),
             visit.shares.agree,
         ]
+
+
+def test_numbers_of_some_visits_are_read_without_those_of_the_others(copied):
+    every, some = RunReader(copied).refresh().visits, RunReader(copied).refresh().visits
+    newest = np.concatenate([some.rows(task_id)[-2:] for task_id in TASKS])
+    for name in NUMBERS:
+        assert some.column(name, newest).tolist() == every.column(name)[newest].tolist()
+    assert some.unfilled == len(some) - len(newest) > 0
+    for name in NUMBERS:
+        assert some.column(name).tolist() == every.column(name).tolist()
+    assert some.unfilled == 0
+
+
+def test_lines_far_apart_are_read_without_what_lies_between(copied, monkeypatch):
+    monkeypatch.setattr(ui.index, "NEAR", 0)
+    monkeypatch.setattr(ui.index, "CHUNK", 4096)
+    every, some = RunReader(copied).refresh().visits, RunReader(copied).refresh().visits
+    first_and_last = np.array([0, len(some) - 1])
+    parts = [part.tolist() for part in some._stretches(first_and_last)]
+    assert parts == [[0], [len(some) - 1]]
+    assert some.column("agree", first_and_last).tolist() == every.column("agree")[first_and_last].tolist()
 
 
 def test_ids_of_any_letters_are_found(tmp_path, synthetic):
