@@ -39,8 +39,9 @@ from memory.decision import Guard, Interval, ScoreChange
 from memory.pairs import CLASSES, class_tensor, pass_matrix, points_weights, shares_from, shares_of, weighted
 from memory.visit import PairShares, Rollout, Sign
 
-LESS_AGREE = -np.eye(4)[CLASSES.index("agree")]
-USEFUL = np.array([{"agree": 1.0, "spurious": -1.0}.get(name, 0.0) for name in CLASSES])
+LESS = dict(zip(CLASSES, -np.eye(len(CLASSES)), strict=True))
+"""Weights of the class shares under which a fall of the named class is a gain."""
+USEFUL = LESS["spurious"] - LESS["agree"]
 GUARD_TAIL = 0.1
 """Chance, on each side, that the interval of a guard misses the harm. A harm whose interval lies above 0 is called certain."""
 GUARD_SLACK = 0.15
@@ -152,21 +153,21 @@ class _Groups:
         passes = pass_matrix(self.sample.before, self.before)
         weights, new_weights = points_weights(self.before), points_weights(self.after)
         before = self._classes(passes, after=False)
-        on_old_criteria = self._classes(passes, after=True)
-        on_new_criteria = on_old_criteria if same else self._classes(pass_matrix(self.sample.after, self.after), after=True)
+        on_new_criteria = self._classes(passes if same else pass_matrix(self.sample.after, self.after), after=True)
         agree = weighted(before, weights), weighted(on_new_criteria, new_weights)
         if self.edit.interface == "c":
             quantity, least = "useful share (agree - spurious)", USEFUL
             first, second = agree
         else:
             ids, name = self.edit.claim.criterion_ids, self.edit.claim.pair_class
-            quantity, least = f"share not {name}", -np.eye(4)[CLASSES.index(name)]
+            quantity, least = f"share not {name}", LESS[name]
+            on_old_criteria = on_new_criteria if same else self._classes(passes, after=True)
             claimed = weights * np.array([not ids or c.id in ids for c in self.before])
             first, second = weighted(before, claimed), weighted(on_old_criteria, claimed)
         gain = self._change(first, second, least)
         if min(scored_share(self._inside(after)) for after in (False, True)) < LEAST_SCORED:
             gain = UNKNOWN
-        guards = [guard("agree share", self._change(*agree, LESS_AGREE), self.config.guard_limit)]
+        guards = [guard("agree share", self._change(*agree, LESS["agree"]), self.config.guard_limit)]
         if any(r.score is None for r in (*self.sample.before, *self.sample.after)):
             guards.append(self._unscored_guard())
         if with_quality and not same:

@@ -14,7 +14,6 @@ from memory.task import Criterion
 from memory.visit import CriterionHealth, PairOrder, PairShares, Rollout, Visit
 
 CLASSES = ("blind", "saturated", "spurious", "agree")
-_MET = {"met": 1.0, "not_met": 0.0, "unscored": np.nan}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +52,9 @@ def pass_matrix(rollouts: Sequence[Rollout], rubric: Sequence[Criterion]) -> np.
 
     All verdicts of a rollout without a score are NaN: an unscored rollout takes no part in pair statistics.
     """
-    found = [{v.criterion_id: _MET[v.status] for v in r.verdicts} if r.score is not None else {} for r in rollouts]
-    met = np.array([[of.get(c.id, np.nan) for c in rubric] for of in found], dtype=float).reshape(len(rollouts), len(rubric))
-    return np.where([c.points > 0 for c in rubric], met, 1 - met)
+    found = [{v.criterion_id: v for v in r.verdicts} if r.score is not None else {} for r in rollouts]
+    passes = [[of[c.id].passes(c) if c.id in of else None for c in rubric] for of in found]
+    return np.array(passes, dtype=float).reshape(len(rollouts), len(rubric))
 
 
 def class_tensor(passes: np.ndarray, pairs: Orders) -> np.ndarray:

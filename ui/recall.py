@@ -26,9 +26,10 @@ def draw(run: RunView) -> None:
         return
     asked = ask(run)
     meaning = run.meaning = run.meaning or Meaning()
-    take(run, meaning)
-    if asked.text:
-        embed(run, meaning)
+    with uncollected():
+        take(run, meaning)
+        if asked.text:
+            embed(run, meaning)
     st.caption(escaped(how(run, meaning)))
     found = meaning.find(asked, MOST_FOUND)
     if not found:
@@ -74,14 +75,14 @@ def ask(run: RunView) -> Asked:
 
 def take(run: RunView, meaning: Meaning) -> None:
     """Take in what has come since; soon after a long run was opened its visits' numbers are waited for."""
-    with uncollected(), st.spinner("Reading the numbers of the visits") if run.visits.unfilled > MANY else nullcontext():
+    with st.spinner("Reading the numbers of the visits") if run.visits.unfilled > MANY else nullcontext():
         meaning.take(run)
 
 
 def embed(run: RunView, meaning: Meaning) -> None:
     """Read the words of what is not read yet; the first time of a long run this shows how far it is."""
     bar = None
-    with uncollected(), closing(meaning.embed(run)) as steps:
+    with closing(meaning.embed(run)) as steps:
         for done, total in steps:
             if done == total:
                 break

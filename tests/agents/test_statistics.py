@@ -27,6 +27,12 @@ def test_of_a_mean_the_jackknife_gives_the_usual_standard_error():
     assert found.freedom == pytest.approx(39)
 
 
+def test_a_pair_is_left_out_with_either_of_its_rollouts():
+    pairs = Orders.of([PairOrder(first=0, second=1, order=1), PairOrder(first=3, second=1, order=0)])
+    single = left_out(4)
+    assert (left_out_of(pairs, 4) == single[:, pairs.first] * single[:, pairs.second]).all()
+
+
 def test_strata_vary_by_themselves():
     """Two strata far apart: that they are is no error of their common mean."""
     values = np.array([0.0, 1.0] * 5 + [100.0, 101.0] * 5)

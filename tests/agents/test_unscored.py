@@ -102,6 +102,8 @@ def test_rollouts_that_take_no_part_make_nothing_more_certain():
 
 
 def test_a_difference_that_hangs_on_one_rollout_is_not_known():
+    known = jackknife(np.array([1.0, 0.0, 0.0]), [0, 0], None)
+    assert known.value == 1.0
     hanging = jackknife(np.array([1.0, np.nan, np.nan]), [0, 0])
     assert hanging.value == 1.0
     assert hanging.error == np.inf
