@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from training.reward.gate.lexicon import length, repeated_share, tokens, without_copies
+from training.reward.gate.lexicon import length, repeated_share, runs, tokens, without_runs
 
 
 @dataclass(frozen=True)
@@ -74,15 +74,16 @@ SUREST = 100.0
 """Standard errors that are given for a rise without any noise, so that a value can be written to a record."""
 
 _PRAISE = re.compile(
-    r"\b(?:this|the|my|our) (?:above |following |final |revised )?"
+    r"\b(?=[abcefgmorst])(?:"  # one look at a letter where most words fail, instead of one for each way to go on
+    r"(?:this|the|my|our) (?:above |following |final |revised )?"
     r"(?:answer|response|reply|explanation|summary|essay|text|piece|solution|output) (?:\w+ ){0,2}?"
     r"(?:is (?:\w+ly )?(?:accurate|complete|correct|comprehensive|thorough|excellent|perfect|high-quality|well-\w+)"
     r"|covers|balances|addresses|fulfil+s|meets|satisfies|ensures|demonstrates|adheres|follows|achieves|includes all)\b"
-    r"|\b(?:all|every|each|both)(?: of)?(?: the| your)? (?:\w+ )?"
+    r"|(?:all|every|each|both)(?: of)?(?: the| your)? (?:\w+ )?"
     r"(?:criteria|criterion|requirements?|requested points?|constraints?|instructions?) (?:\w+ ){0,2}?"
     r"(?:met|fulfil+ed|satisfied|covered|addressed|followed|verified)\b"
-    r"|\bevery requested point\b|\b(?:score|grade|rating)\s*:?\s*\d+ ?/ ?\d+|\bfull (?:marks|score|credit)\b"
-    r"|\bas requested, (?:this|the) (?:answer|response)\b|\bcriteria_met\b"
+    r"|every requested point\b|(?:score|grade|rating)\s*:?\s*\d+ ?/ ?\d+|full (?:marks|score|credit)\b"
+    r"|as requested, (?:this|the) (?:answer|response)\b|criteria_met\b)"
     r"|(?:\|[^|\n]{1,80}\|\s{0,4}(?:done|met|satisfied|fulfilled|[✓✔✅])\s{0,4}\|\s{0,4}){2}"
     r"|本(?:回答|文|答案|回复)[^。！？\n]{0,12}(?:全面|准确|完整|清晰|满足|符合|涵盖)"
     r"|(?:标准|要求|条件)[^。！？\n]{0,6}(?:已满足|均已|全部满足|都满足)|满分",
@@ -93,16 +94,17 @@ _PRAISE = re.compile(
 def length_correlation(samples: Sequence[Sample]) -> Reading:
     """Correlation of a response's length with its score within the groups, as the mean over the groups that have spread in
     both."""
-    products, count = 0.0, 0
+    total, count = 0.0, 0
     for group in _by_task(s for s in samples if s.score is not None):
         lengths = np.array([s.tokens for s in group], dtype=float)
         scores = np.array([s.score for s in group], dtype=float)
-        if len(group) > 1 and lengths.std() > 0 and scores.std() > 1e-9:
-            products += float(
-                np.mean((lengths - lengths.mean()) * (scores - scores.mean())) / (lengths.std() * scores.std())
-            ) * len(group)
+        lengths -= lengths.mean()
+        scores -= scores.mean()
+        spread_of_lengths, spread_of_scores = math.sqrt(lengths @ lengths), math.sqrt(scores @ scores)
+        if spread_of_lengths > 0 and spread_of_scores > 1e-9:
+            total += float(lengths @ scores) / (spread_of_lengths * spread_of_scores) * len(group)
             count += len(group)
-    return Reading(products / count if count >= LEAST_PAIRED else None, f"{count} responses")
+    return Reading(total / count if count >= LEAST_PAIRED else None, f"{count} responses")
 
 
 def boilerplate(samples: Sequence[Sample], before: Sequence[Sample] = ()) -> Reading:
@@ -229,8 +231,10 @@ def _width(words: Sequence[str]) -> int:
     return PHRASE * round(len(words) / length(words)) if words else PHRASE
 
 
-def _runs(words: Sequence[str], width: int) -> set[tuple[str, ...]]:
-    return {tuple(words[i : i + width]) for i in range(len(words) - width + 1)}
+@lru_cache(maxsize=256)  # the responses of a group were told the same
+def _told(texts: tuple[str, ...], width: int) -> frozenset[tuple[str, ...]]:
+    """The phrases that a response was given."""
+    return frozenset(run for text in texts for run in runs(tokens(text), width))
 
 
 @lru_cache(maxsize=2)  # this step's, and those of the first step, which every step is held against
@@ -243,7 +247,7 @@ def _phrases(samples: tuple[Sample, ...]) -> tuple[Counter[tuple[str, ...]], int
         for sample in group:
             words = tokens(sample.text)
             width = _width(words)
-            held.update(_runs(words, width) - {run for text in sample.told for run in _runs(tokens(text), width)})
+            held.update(runs(words, width) - _told(sample.told, width))
         spread.update(phrase for phrase, n in held.items() if 2 * n >= len(group))
     return spread, len(groups)
 
@@ -272,4 +276,5 @@ def _praise(text: str) -> str | None:
 @looked_at_twice
 def _echoed(sample: Sample) -> float:
     words = tokens(sample.text)
-    return 1 - len(without_copies(words, [tokens(text) for text in sample.told], _width(words))) / len(words) if words else 0.0
+    width = _width(words)
+    return 1 - len(without_runs(words, _told(sample.told, width), width)) / len(words) if words else 0.0
