@@ -158,10 +158,11 @@ class HarnessEvolver:
     def criticise(self, state: RoundState) -> dict:
         """Measure all candidates on the frozen policy, in common batches, and decide."""
         context = RoundContext.model_validate(state["context"])
-        waiting = [c for c in load(state) if c.status == "open" and c.candidates]
+        cases = load(state)
+        waiting = [c for c in cases if c.status == "open" and c.candidates]
         if reason := self.spent():
             return {"cases": dump(*(c.gave_up(reason) for c in waiting)), "passed": state["passed"] + 1}
-        coming = {c.task_id: apply(c.accepted, self._entry(c.task_id)) for c in load(state) if c.accepted is not None}
+        coming = {c.task_id: apply(c.accepted, self._entry(c.task_id)) for c in cases if c.accepted is not None}
         near = guard_tasks(self.memory, [c.task_id for c in waiting], self.critic.config.guard_tasks, coming)
         pairs = [(case, self._candidate(case, edit, near[case.task_id])) for case in waiting for edit in case.candidates]
         findings = self.critic.measure(self._tag(state), [c for _, c in pairs], self.config.revisions + 1, self.spent)

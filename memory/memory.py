@@ -7,6 +7,7 @@ journal is the same memory. Recall scopes: *last* (the task's last visit), *wind
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Literal
 
 from pydantic import Field
@@ -97,23 +98,34 @@ class Memory:
         self._entries_before: dict[str, TaskHarness] = {}
         self._documents: dict[tuple[str, str], Document] = {}
         self._unindexed: list[Document] = []
+        self._indexer = ThreadPoolExecutor(1, "memory-index")
+        self._indexing: Future | None = None
         for entry in read_journal(run.journal):
             self._view(entry.record)
         self.index = MemoryIndex(run.index, embedding, chroma, say, progress)
         self.index.open(lambda: list(self._documents.values()), rebuild=rebuild_index)
 
     def record(self, step: int, *records: Noun) -> None:
-        """Append records to the journal and take them into the views. The index follows when it is asked, or with the
-        ``INDEX_EVERY``-th document: a write costs about as much for one document as for many."""
+        """Append records to the journal and take them into the views. The index follows when it is asked, ahead of that by
+        ``index_ahead``, or with the ``INDEX_EVERY``-th document: a write costs about as much for one document as for many."""
         for record in records:
             self.journal.append(step, record)
             self._unindexed += self._view(record)
         if len(self._unindexed) >= INDEX_EVERY:
-            self._index()
+            self.index_ahead()
+
+    def index_ahead(self) -> None:
+        """Begin to take into the index what is not in it yet, beside what the caller goes on to do. Recall waits for the end of it."""
+        documents, self._unindexed = self._unindexed, []
+        if documents:
+            self._indexing = self._indexer.submit(self.index.add, documents)
 
     def _index(self) -> None:
-        documents, self._unindexed = self._unindexed, []
-        self.index.add(documents)
+        """Let the index hold everything recorded."""
+        self.index_ahead()
+        if self._indexing is not None:
+            self._indexing.result()
+            self._indexing = None
 
     def _view(self, record: Noun) -> list[Document]:
         """Take a record into the views; returns what of it is indexed."""
@@ -237,10 +249,16 @@ class Memory:
         now = len(self.visits.get(task_id, ()))
         return [entry for seen, entry in self.history.get(task_id, ()) if now - seen < visits]
 
+    def sync(self) -> int:
+        """Force everything recorded to disk, the rollouts before the records that name them; returns the journal's size in bytes."""
+        self.rollouts.sync()
+        return self.journal.sync()
+
     def close(self) -> None:
-        self.journal.sync()
+        self.sync()
         self.journal.close()
         self._index()
+        self._indexer.shutdown()
         self.index.close()
 
 

@@ -1,6 +1,8 @@
 """Journal, rollouts, index and recall: nothing is lost, and a memory opened again is the same memory."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event
 
 import pytest
 
@@ -12,6 +14,7 @@ from memory.memory import Memory
 from memory.rollouts import RolloutStore
 from memory.rundir import RunDir
 from tests.builders import criterion, decision, field_edit, rollouts, task, visit
+from tests.memory.test_rollouts import forced_to_disk
 
 TASKS = {
     t.id: t
@@ -100,9 +103,9 @@ def test_an_unclean_end_rebuilds_the_index(run):
 
 def test_the_index_is_written_when_it_is_asked_and_only_with_what_is_new(run, monkeypatch):
     memory = opened(run)
-    written = []
+    written, came = [], Event()
     add = memory.index.add
-    monkeypatch.setattr(memory.index, "add", lambda documents: (written.append(len(documents)), add(documents)))
+    monkeypatch.setattr(memory.index, "add", lambda documents: (add(documents), written.append(len(documents)), came.set()))
     memory.record(0, visit(TASKS["t"], ["alpha", "x"])[0])
     memory.record(0, decision(field_edit("u", edit_id="one")))
     assert written == []
@@ -110,10 +113,39 @@ def test_the_index_is_written_when_it_is_asked_and_only_with_what_is_new(run, mo
     assert written == [2]
     memory.record(1, visit(TASKS["t"], ["alpha", "x"], step=1)[0])
     memory.recall("t", ("cross_task",), 1, 4)
-    assert written == [2, 0]
+    assert written == [2]
     monkeypatch.setattr("memory.memory.INDEX_EVERY", 1)
+    came.clear()
     memory.record(1, decision(field_edit("u", edit_id="two")))
-    assert written == [2, 0, 1]
+    assert came.wait(10)
+    assert written == [2, 1]
+    memory.close()
+
+
+def test_what_is_indexed_ahead_keeps_nobody_waiting_but_who_asks(run, monkeypatch):
+    memory = opened(run)
+    fill(memory)
+    begun, go = Event(), Event()
+    add = memory.index.add
+    monkeypatch.setattr(memory.index, "add", lambda documents: (begun.set(), go.wait(10), add(documents)))
+    memory.index_ahead()
+    assert begun.wait(10)
+    memory.record(3, decision(field_edit("u", edit_id="later")))
+    with ThreadPoolExecutor(1) as other:
+        asked = other.submit(memory.recall, "t", ("cross_task",), 1, 4)
+        assert not wait([asked], timeout=0.1).done
+        go.set()
+        assert {n.decision.edit.id for n in asked.result(10).neighbours} == {"near", "far", "later"}
+    memory.close()
+
+
+def test_rollouts_are_on_disk_before_the_journal_that_names_them(run, monkeypatch):
+    memory = opened(run)
+    memory.rollouts.write("step-000000", rollouts(TASKS["t"], ["alpha"]))
+    fill(memory)
+    forced = forced_to_disk(monkeypatch)
+    assert memory.sync() == run.journal.stat().st_size
+    assert forced == [run.rollouts / "step-000000.jsonl", run.journal]
     memory.close()
 
 

@@ -31,13 +31,15 @@ def save_state(coevolution: CoEvolution, step: int, world_size: int) -> None:
     memory = coevolution.memory
     assert memory is not None
     run = memory.run
+    with coevolution.progress.phase("remember"):
+        journal_bytes = memory.sync()
     state = {
         "schema": SCHEMA,
         "step": step,
         "world_size": world_size,
         "deepspeed": coevolution.config.train.deepspeed,
         **coevolution.state(),
-        "journal_bytes": memory.journal.sync(),
+        "journal_bytes": journal_bytes,
         "metrics_bytes": run.metrics.stat().st_size if run.metrics.exists() else 0,
     }
     write_atomic(run.checkpoints / f"checkpoint-{step}" / MARKER, json.dumps(state))

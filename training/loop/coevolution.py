@@ -147,6 +147,8 @@ class CoEvolution:
                 with self.progress.phase("judge"):
                     self.readings["second"] = self.second.ask(step, groups, self.visits, self.memory)
             self.metrics |= {f"signals/{name}": r.value for name, r in self.readings.items() if r.value is not None}
+            if self.round_due(step + 1):  # recall will ask then; meanwhile the step is trained
+                self.memory.index_ahead()
 
     def _remember(
         self, step: int, seats: Sequence[Seat], rollouts: Sequence[Rollout], name: str, prefix: str = ""
@@ -159,7 +161,7 @@ class CoEvolution:
         with self.progress.phase("judge"):
             orders = order_groups(self.quality, groups, step, self.config)
         with self.progress.phase("remember"):
-            self.memory.rollouts.write(name, rollouts)
+            self.memory.rollouts.write(name, rollouts, keep=True)
             visits = make_visits(groups, orders, step, self.harness.version, prefix)
             seen = hindsights(self.memory, visits, self.config.evolver.critic.flat_share)
             self.memory.record(step, *seen, *visits)

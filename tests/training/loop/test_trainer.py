@@ -71,6 +71,15 @@ def test_edited_tasks_are_revisited_and_relevelled_ones_are_not(session):
     assert co.sampler.credit[guided] == credit[guided] + 1, "an edit counts once"
 
 
+@pytest.mark.parametrize("session", [["evolver.enabled=true", "evolver.every=2", "train.steps=3"]], indirect=True)
+def test_what_a_round_recalls_is_indexed_while_the_step_before_it_is_trained(session, monkeypatch):
+    co, waited = session.coevolution, {}
+    monkeypatch.setattr(co.round, "run", lambda step, *_: waited.update({step: list(co.memory._unindexed)}))
+    session.trainer.train()
+    assert waited == {2: []}
+    assert co.memory.index.count() > 0
+
+
 def forced_scores(session, scores) -> None:
     """Give the rollouts of every step these scores, None for unscored."""
     original = session.coevolution.grade
