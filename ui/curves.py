@@ -102,8 +102,8 @@ def coverage(table: pd.DataFrame, width: int, last: float) -> Picture:
 
 
 def guidance(table: pd.DataFrame, last: float) -> Picture:
-    """The fields that groups were guided with against the ceiling."""
-    allowed, most = "ceiling", "most fields held by a guided task"
+    """The most fields that a task had against the ceiling."""
+    allowed, most = "ceiling", "most fields of a task"
     data = long_form(table, {"ceiling": allowed, "fields": most})
     top = max(1.0, float(data["value"].max()))
     y = alt.Y(
@@ -117,11 +117,11 @@ def guidance(table: pd.DataFrame, last: float) -> Picture:
 
 
 def guided_share(table: pd.DataFrame, last: float) -> Picture:
-    """Share of groups in which some rollouts were guided."""
-    data = long_form(table, {"groups": "groups with guided rollouts"})
-    y = alt.Y("value:Q", scale=UNIT, axis=alt.Axis(format="%"), title="groups with guided rollouts")
+    """Share of the rollouts that were guided."""
+    data = long_form(table, {"rollouts": "guided rollouts"})
+    y = alt.Y("value:Q", scale=UNIT, axis=alt.Axis(format="%"), title="guided rollouts")
     area = alt.Chart(data).mark_area(color=BLUE, opacity=0.4, line={"color": BLUE}, interpolate="step-after")
-    tips = ["step", alt.Tooltip("value:Q", format=".0%", title="groups with guided rollouts")]
+    tips = ["step", alt.Tooltip("value:Q", format=".0%", title="guided rollouts")]
     return alt.layer(area.encode(steps_axis(last), y, tooltip=tips)).properties(height=260)
 
 

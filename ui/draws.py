@@ -1,13 +1,14 @@
-"""What the steps drew: levels, coverage and guidance over time, from the journal's harness versions and the numbers of its visits."""
+"""What the steps drew: levels, coverage and guidance over time, from the journal's harness versions and visits and the metrics."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 
-from memory.harness import guidance_ceiling
+from memory.harness import TaskHarness, guidance_ceiling
 from ui.readers import RunView
-from ui.series import MOST_POINTS, thinned
+from ui.series import MOST_POINTS, step_table, thinned
 
 UNTOUCHED = 1.0
 """The level of a task that no edit has moved."""
@@ -25,16 +26,21 @@ def last_step(run: RunView) -> int:
     return max(seen, *(versions[-1].step for versions in run.history.values())) if run.history else seen
 
 
+def changes(run: RunView, of: Callable[[TaskHarness], float], before: float) -> list[tuple[int, str, float]]:
+    """(step, task, new value) of every change of a number of the entries, which is ``before`` until an edit moves it, oldest first."""
+    found = []
+    for task_id, versions in run.history.items():
+        value = before
+        for version in versions:
+            if (new := of(version.entry)) != value:
+                value = new
+                found.append((version.seq, version.step, task_id, value))
+    return [(step, task_id, value) for _, step, task_id, value in sorted(found)]
+
+
 def level_changes(run: RunView) -> list[tuple[int, str, float]]:
     """(step, task, new level) of every change, oldest first."""
-    changes = []
-    for task_id, versions in run.history.items():
-        level = UNTOUCHED
-        for version in versions:
-            if version.entry.level != level:
-                level = version.entry.level
-                changes.append((version.seq, version.step, task_id, level))
-    return [(step, task_id, level) for _, step, task_id, level in sorted(changes)]
+    return changes(run, lambda entry: entry.level, UNTOUCHED)
 
 
 def levels_now(run: RunView) -> dict[str, float]:
@@ -145,20 +151,24 @@ def ceiling(run: RunView, step: int) -> int | None:
 
 
 def guidance_table(run: RunView) -> pd.DataFrame:
-    """Per step with visits (thinned): ``fields``, the most guidance fields of a group that was guided, ``groups``, the share of groups
-    that were, and ``ceiling``. Of neighbours that are thinned the highest fields and ceiling stand, and the mean share."""
-    if not len(run.visits):
-        return pd.DataFrame(columns=["fields", "groups", "ceiling"])
-    guided = run.visits.column("guided") > 0
-    fields = np.where(guided, run.visits.column("fields"), 0)
-    steps, place = np.unique(run.visits.steps, return_inverse=True)
-    most = np.zeros(len(steps))
-    np.maximum.at(most, place, fields)
-    groups = np.bincount(place, weights=guided) / np.bincount(place)
+    """Per step (thinned): ``fields``, the most guidance fields that a task had, ``ceiling``, how many of them could be shown, and
+    ``rollouts``, the share of rollouts that were guided. Of neighbours that are thinned the highest fields and ceiling stand, and the
+    mean share."""
+    shares = step_table(run)["guided share"]
+    steps = shares.index.to_numpy(dtype=np.int64) - 1  # a table of steps names them when they are finished
+    held: dict[str, float] = {}
+    counts: Counter[float] = Counter()
+    changed, most = [-1], [0.0]
+    for step, task_id, fields in changes(run, lambda entry: len(entry.guidance), 0):
+        counts[held.get(task_id, 0)] -= 1
+        counts[fields] += 1
+        held[task_id] = fields
+        changed.append(step)
+        most.append(max((n for n, tasks in counts.items() if tasks > 0), default=0.0))
+    at_most = np.array(most)[np.searchsorted(changed, steps, side="right") - 1]
     allowed = [ceiling(run, int(step)) for step in steps]
-    table = pd.DataFrame({"fields": most, "groups": groups, "ceiling": pd.array(allowed, dtype="Float64")}, index=steps)
-    table["ceiling"] = table["ceiling"].astype(float)
-    return thinned(table, {"fields": "max", "groups": "mean", "ceiling": "max"})
+    table = pd.DataFrame({"fields": at_most, "ceiling": allowed, "rollouts": shares.to_numpy()}, index=steps).astype(float)
+    return thinned(table, {"fields": "max", "ceiling": "max", "rollouts": "mean"})
 
 
 def fields_held(run: RunView) -> dict[str, int]:

@@ -8,6 +8,7 @@ line that was written in another order of fields is parsed as JSON instead: slow
 import json
 import re
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -188,9 +189,9 @@ class Visits:
         """Visits whose numbers are not at hand yet."""
         return len(self) - int(np.count_nonzero(self._known))
 
-    def fill(self, rows: np.ndarray | slice = slice(None)) -> None:
+    def fill(self, rows: np.ndarray | slice = slice(None), rest: float = 0.0) -> None:
         """Have the numbers of all or some visits at hand. All take seconds for a very long run, which ``RunReader`` spends beside
-        the first page; who needs others meanwhile waits for one stretch of the file at most."""
+        the first page, with a ``rest`` in seconds after each stretch of the file: who needs others meanwhile comes first then."""
         with self._filling:
             new = len(self) - len(self._known)
             if new:
@@ -204,6 +205,8 @@ class Visits:
                 if not self._known[stretch].all():
                     self._numbers[stretch] = self._read_numbers(stretch)
                     self._known[stretch] = True
+            if rest:
+                time.sleep(rest)
 
     def _stretches(self, numbers: np.ndarray) -> list[np.ndarray]:
         """Visits, in order, in parts that are read in one go: near each other, and about ``CHUNK`` at most."""

@@ -167,11 +167,11 @@ class Meaning:
         before = np.zeros(len(codes), dtype=np.int64)
         code_of = {name: k for k, name in enumerate(run.visits.task_ids)}
         order = np.argsort(codes, kind="stable")
+        ends = np.searchsorted(codes[order], np.arange(len(code_of) + 1))
         for task_id, history in run.history.items():
             code = code_of.get(task_id)
             if code is not None:
-                low, high = np.searchsorted(codes[order], [code, code + 1])
-                mine = order[low:high]
+                mine = order[ends[code] : ends[code + 1]]
                 before[mine] = np.searchsorted([v.version for v in history], versions[mine], side="right")
         return before
 

@@ -30,8 +30,8 @@ from ui.tail import Tail
 STALE_SECONDS = 60
 MANY = 5_000
 """New visits whose numbers are read beside the page that is drawn; fewer wait until they are needed."""
-REST = 1.0
-"""Seconds in which the first page is drawn before that."""
+REST, BREATH = 1.0, 0.005
+"""Seconds in which the first page is drawn before that, and in which others may be drawn after each part."""
 ENDED = ("finished", "stopped", "failed")
 
 
@@ -182,6 +182,7 @@ class RunReader:
         self._config_stamp: tuple[int, int] | None = None
         self.view = RunView(self.run.root, Visits(self.run.journal))
         self._scan = Scan(self.run.journal, self.view.visits)
+        self._beside: threading.Timer | None = None
 
     def refresh(self) -> RunView:
         """The view with everything that the run's files hold by now."""
@@ -198,10 +199,10 @@ class RunReader:
                 self._guarded(path, read)
             self._read_usage()
             self._read_waiting()
-            if self.view.visits.unfilled > MANY:
-                beside = threading.Timer(REST, self.view.visits.fill)
-                beside.daemon = True
-                beside.start()
+            if self.view.visits.unfilled > MANY and (self._beside is None or not self._beside.is_alive()):
+                self._beside = threading.Timer(REST, self.view.visits.fill, kwargs={"rest": BREATH})
+                self._beside.daemon = True
+                self._beside.start()
             return self.view
 
     def _guarded(self, path: Path, read: Callable[[], None]) -> None:

@@ -1,6 +1,7 @@
 """Reading a run: completely, incrementally, and when its files are unfinished, cut back or damaged."""
 
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -97,6 +98,22 @@ def test_numbers_of_some_visits_are_read_without_those_of_the_others(copied):
     for name in NUMBERS:
         assert some.column(name).tolist() == every.column(name).tolist()
     assert some.unfilled == 0
+
+
+def test_numbers_are_read_beside_the_pages_by_one_thread_at_a_time(copied, monkeypatch):
+    monkeypatch.setattr(ui.readers, "MANY", 0)
+    monkeypatch.setattr(ui.readers, "REST", 60)
+    reader, before = RunReader(copied), set(threading.enumerate())
+    for _ in range(3):
+        reader.refresh()
+    begun = [t for t in threading.enumerate() if t not in before and isinstance(t, threading.Timer)]
+    assert len(begun) == 1
+    begun[0].cancel()
+    begun[0].join()
+    monkeypatch.setattr(ui.readers, "REST", 0)
+    visits = reader.refresh().visits
+    reader._beside.join(10)
+    assert visits.unfilled == 0
 
 
 def test_lines_far_apart_are_read_without_what_lies_between(copied, monkeypatch):
