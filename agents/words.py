@@ -38,12 +38,13 @@ _NUMBER_HAN = re.compile(
 )
 
 
-@lru_cache(maxsize=512)
-def words_of(text: str) -> tuple[str, ...]:
-    """The words of ``text`` in order; of a run without spaces its pairs of characters, or its one character.
+read_again = lru_cache(maxsize=512)
+"""The same criteria, hints and responses are compared again and again within a round, so what was read of them is kept."""
 
-    The same criteria, hints and responses are compared again and again within a round, so what was read is kept.
-    """
+
+@read_again
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of ``text`` in order; of a run without spaces its pairs of characters, or its one character."""
     found: list[str] = []
     for run in _RUN.findall(_plain(text)):
         if not _is_unspaced(run):
@@ -68,8 +69,9 @@ def terms_of(text: str) -> list[str]:
     return found
 
 
-def sentences_of(text: str) -> list[str]:
-    return [s.strip() for s in _SENTENCE.split(text) if s.strip()]
+@read_again
+def sentences_of(text: str) -> tuple[str, ...]:
+    return tuple(s.strip() for s in _SENTENCE.split(text) if s.strip())
 
 
 def numbers_of(text: str) -> set[str]:
@@ -106,6 +108,7 @@ def shared_runs(part: str, whole: str, length: int = 3) -> float:
     return share_within(_runs(words_of(part), length), _runs(words_of(whole), length))
 
 
+@read_again
 def script_of(text: str) -> str:
     """The script most letters of ``text`` belong to, by the first word of their Unicode names, as LATIN; ``""`` without letters."""
     counts: dict[str, int] = {}

@@ -52,8 +52,8 @@ def test_negations_scripts_sentences_and_quotations():
     assert script_of("晒伤 with SPF 50 怎么办") == "CJK"
     assert script_of("Привет") == "CYRILLIC"
     assert script_of("123") == ""
-    assert sentences_of("One. Two!\nThree。四！") == ["One.", "Two!", "Three。", "四！"]
-    assert sentences_of("It is 3.5 long") == ["It is 3.5 long"]
+    assert sentences_of("One. Two!\nThree。四！") == ("One.", "Two!", "Three。", "四！")
+    assert sentences_of("It is 3.5 long") == ("It is 3.5 long",)
     assert quotes("red Apple", "a RED apple!")
     assert not quotes("red app", "a red apple")
     assert shared_runs("a b c d", "x a b c d y") == 1
