@@ -34,12 +34,12 @@ _OPENING = re.compile(
     + rb', "step": (-?\d+), "task_id": ' + _STRING + rb', "domain": ' + _STRING + rb', "harness_version": '
 )  # fmt: skip
 _NUMBERS = re.compile(
-    rb'"harness_version": (\d+), "level": ([^,]+), "rollout_ids": \[[^\]]*\], "guided": \[([^\]]*)\], "guidance_ids": \[([^\]]*)\]'
+    rb'"harness_version": (\d+), "level": ([^,]+), "rollout_ids": \[[^\]]*\], "guided": \[[^\]]*\], "guidance_ids": \[[^\]]*\]'
     rb', "scores": \[[^\]]*\], "lengths": \[[^\]]*\], "clipped": \d+, "shares": \{"blind": ([^,]+), "saturated": ([^,]+)'
     rb', "spurious": ([^,]+), "agree": ([^,]+), "pairs": ([^}]+)\}'
 )
-NUMBERS = ("version", "level", "guided", "fields", "blind", "saturated", "spurious", "agree", "pairs")
-"""Numbers of a visit: ``guided`` counts guided rollouts, ``fields`` the task's guidance fields."""
+NUMBERS = ("version", "level", "blind", "saturated", "spurious", "agree", "pairs")
+"""Numbers of a visit: the harness version and level it was drawn under, and its ``PairShares``."""
 
 
 class Scan:
@@ -230,15 +230,15 @@ class Visits:
         named = block.find(b'"harness_version": ', start, end)
         known = _NUMBERS.match(block, named, end) if named >= 0 else None
         if known is not None:
-            version, level, guided, fields, *shares = known.groups()
-            return b",".join((version, level, b"%d" % guided.count(b"true"), b"%d" % (fields.count(b'"') // 2), *shares))
+            return b",".join(known.groups())
         try:
             visit = Visit.model_validate(json.loads(block[start:end])["record"])
         except (ValueError, KeyError, TypeError):
             return b",".join([b"0"] * len(NUMBERS))
         s = visit.shares
-        counts = (visit.harness_version, visit.level, sum(visit.guided), len(visit.guidance_ids))
-        return ",".join(map(repr, (*counts, s.blind, s.saturated, s.spurious, s.agree, s.pairs))).encode()
+        return ",".join(
+            map(repr, (visit.harness_version, visit.level, s.blind, s.saturated, s.spurious, s.agree, s.pairs))
+        ).encode()
 
     def rows(self, task_id: str) -> np.ndarray:
         """Numbers of a task's visits, oldest first."""
