@@ -1,7 +1,7 @@
 """What the steps drew: levels, coverage and guidance over time, from the journal's harness versions and visits and the metrics."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -43,6 +43,16 @@ def level_changes(run: RunView) -> list[tuple[int, str, float]]:
     return changes(run, lambda entry: entry.level, UNTOUCHED)
 
 
+def tallies(run: RunView, moves: Iterable[tuple[int, str, float]], before: float) -> Iterator[tuple[int, Counter[float]]]:
+    """(step, tasks at each number) after each of these ``changes``; the same counter goes on."""
+    tasks, at = Counter({before: task_count(run)}), dict[str, float]()
+    for step, task_id, value in moves:
+        tasks[at.get(task_id, before)] -= 1
+        tasks[value] += 1
+        at[task_id] = value
+        yield step, tasks
+
+
 def levels_now(run: RunView) -> dict[str, float]:
     """Tasks whose level an edit has moved, and where to."""
     return {task_id: versions[-1].entry.level for task_id, versions in run.history.items()}
@@ -57,20 +67,14 @@ def ladder(run: RunView) -> list[float]:
 
 def level_table(run: RunView) -> pd.DataFrame:
     """Tasks at each level: one row per level and step at which any task changed, and at both ends. Columns step, level, tasks."""
-    last = last_step(run)
-    counts = Counter(dict.fromkeys(ladder(run), 0))
-    counts[UNTOUCHED] = task_count(run)
-    at: dict[str, float] = {}
-    states = {0: dict(counts)}
-    for step, task_id, level in level_changes(run):
-        counts[at.get(task_id, UNTOUCHED)] -= 1
-        counts[level] += 1
-        at[task_id] = level
-        states[step] = dict(counts)
-    states[last] = dict(counts)
+    levels = ladder(run)
+    states = {0: {level: task_count(run) if level == UNTOUCHED else 0 for level in levels}}
+    for step, tasks in tallies(run, level_changes(run), UNTOUCHED):
+        states[step] = {level: tasks[level] for level in levels}
+    states[last_step(run)] = list(states.values())[-1]
     steps = list(states)
     kept = steps if len(steps) <= MOST_POINTS else [*steps[:: -(-len(steps) // MOST_POINTS)], steps[-1]]
-    rows = [(step, level, tasks) for step in kept for level, tasks in states[step].items()]
+    rows = [(step, level, count) for step in kept for level, count in states[step].items()]
     return pd.DataFrame(rows, columns=["step", "level", "tasks"])
 
 
@@ -156,15 +160,10 @@ def guidance_table(run: RunView) -> pd.DataFrame:
     mean share."""
     shares = step_table(run)["guided share"]
     steps = shares.index.to_numpy(dtype=np.int64) - 1  # a table of steps names them when they are finished
-    held: dict[str, float] = {}
-    counts: Counter[float] = Counter()
     changed, most = [-1], [0.0]
-    for step, task_id, fields in changes(run, lambda entry: len(entry.guidance), 0):
-        counts[held.get(task_id, 0)] -= 1
-        counts[fields] += 1
-        held[task_id] = fields
+    for step, tasks in tallies(run, changes(run, lambda entry: len(entry.guidance), 0), 0):
         changed.append(step)
-        most.append(max((n for n, tasks in counts.items() if tasks > 0), default=0.0))
+        most.append(max(fields for fields, count in tasks.items() if count > 0))
     at_most = np.array(most)[np.searchsorted(changed, steps, side="right") - 1]
     allowed = [ceiling(run, int(step)) for step in steps]
     table = pd.DataFrame({"fields": at_most, "ceiling": allowed, "rollouts": shares.to_numpy()}, index=steps).astype(float)
